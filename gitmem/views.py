@@ -37,10 +37,10 @@ def _tasks() -> Fold:
     return task_state.FOLD
 
 
-def _add_commits(db: sqlite3.Connection, added: Rows) -> None:
-    made = added.of("commit")
-    columns = [made.column(name) for name in ("commit", "patch_id", "sender_session")]
-    db.executemany("INSERT INTO made_commit VALUES (?, ?, ?, ?)", zip(made.ids, *columns, strict=True))
+def _add_commits(db: sqlite3.Connection, rows: Rows) -> None:
+    from .history import commits
+
+    commits.add(db, rows)
 
 
 def own_view(own: Callable[[], Own]) -> View:

@@ -58,6 +58,22 @@ OF_READERS = (
 )
 
 
+def of_readers(table: str, *columns: str) -> str:
+    """Return the condition that one of the columns of a table is one of the `readers` of a selection."""
+    found = (f"{table}.{each} IN (SELECT value FROM json_each(:readers))" for each in columns)
+    return f"({' OR '.join(found)})"
+
+
+def threads_of_unit(db: sqlite3.Connection, unit: str, until: str, most: int) -> list[str]:
+    """Return the threads with a proposal on a work unit up to a time, the last one first."""
+    rows = db.execute(
+        "SELECT s.thread, max(l.at) FROM signal s JOIN line l ON l.id = s.line WHERE s.wu_id = ? AND s.intent = 'PROPOSE'"
+        " AND s.wu_id <> '' AND l.at <= ? GROUP BY s.thread ORDER BY 2 DESC LIMIT ?",
+        (unit, until, most),
+    )
+    return [str(thread) for thread, _ in rows.fetchall()]
+
+
 def in_threads_with(condition: str) -> str:
     """Return the condition on a row `s` of `signal` that a signal of its thread fulfils a condition."""
     return f"s.thread IN (SELECT s.thread FROM signal s JOIN line l ON l.id = s.line WHERE {condition})"

@@ -21,7 +21,7 @@ from ..log.ref import LOG_REF
 from ..order.task import micros
 from ..outcome import Struct
 from ..records import ids
-from ..records.ids import is_id
+from ..records.ids import is_id, role_id
 from ..trust import own_sessions
 from ..work import task_state
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ..agents.caller import Caller
     from ..agents.presence import Presence
     from ..git.history import CommitFacts, ReflogEntry
+    from ..index.entities import Rows
     from ..order.task import FoldedTask
     from ..records.record_types import CommitFields, CommitRecord
     from ..repo import Repo
@@ -130,6 +131,20 @@ def recorded(db: sqlite3.Connection, commits: Iterable[str]) -> set[tuple[str, s
     """Return commit and session of the lines about these commits."""
     query = f"SELECT commit_id, session FROM made_commit WHERE commit_id {AMONG} AND session IS NOT NULL"
     return set(db.execute(query, (json_list(list(commits)),)))
+
+
+def add(db: sqlite3.Connection, rows: Rows) -> None:
+    """Add records of commits to the index, in any order of arrival."""
+    made = rows.of("commit")
+    columns = [made.column(name) for name in ("commit", "patch_id", "sender_session")]
+    db.executemany("INSERT INTO made_commit VALUES (?, ?, ?, ?)", zip(made.ids, *columns, strict=True))
+
+
+def role_of_session(db: sqlite3.Connection, session_id: str | None) -> str | None:
+    """Return the role of a session as text; None if it has none or is unknown."""
+    query = "SELECT lifecycle_role, specialty_profile FROM session WHERE session_id = ?"
+    role = db.execute(query, (session_id,)).fetchone()
+    return role_id(*role) if role is not None else None
 
 
 class Makers(Struct):

@@ -6,11 +6,12 @@ Times of lines are those of their writers' clocks: an answer that seems to be ea
 from __future__ import annotations
 
 from ..agents import presence
+from ..agents.signal_rows import of_readers
 from ..index.entities import json_list
 from ..log.lines import format_at, parse_at
 from ..order.content import ASKS
 from ..outcome import Outcome
-from ..signals.thread_list import ManyThreads, Selection, of_readers, owed
+from ..signals.thread_list import ManyThreads, Selection, owed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

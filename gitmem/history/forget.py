@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import commit_message, records
 from ..errors import UsageError
-from ..index import grants
+from ..index import catch_up, entities, grants, resolve_id
 from ..log import epochs, let_go, ref
 from ..log.lines import SALT, is_reduced, line_hash, writer_of
 from ..order.content import is_notice
@@ -31,7 +31,7 @@ COPIED = (
 )
 _TEXTED = ("signal", THREAD, "node", "task")
 _TEXTS = ("message", "content")
-_WITH_TEXT = "SELECT body FROM line WHERE kind NOT IN ('', 'attestation') AND instr(body, ?) LIMIT ?"
+_WITH_TEXT = "l.kind NOT IN ('', 'attestation') AND instr(l.body, ?)"
 
 
 class Forgotten(Outcome, kw_only=True):
@@ -111,8 +111,7 @@ def _back_in_log(store: Store, over: Sequence[bytes]) -> list[bytes]:
     """
     log, writer, allowed = store.log, store.writers.writer(), grants.Grants(store.db())
     own = [line for line in over if allowed.allow_all(writer, writer_of(line))]
-    query = "SELECT 1 FROM whole WHERE digest = ? AND file > 0"
-    back = [line for line in own if store.db().execute(query, (line_hash(line),)).fetchone() is not None]
+    back = [line for line in own if catch_up.is_whole(store.db(), line_hash(line))]
     epoch = epochs.of(log, log.git.tip(ref.LOG_REF)) if back else None
     return back if epoch and not epochs.may_begin(log) else []
 
@@ -139,7 +138,7 @@ def _lines(store: Store, kind: str, id: str) -> _Lines:
     """Return the lines with texts of what an id names."""
     found = _Lines()
     writer, allowed = store.writers.writer(), grants.Grants(store.db())
-    for line in _all_lines(store.db(), kind, id):
+    for line in resolve_id.all_lines(store.db(), kind, id):
         record: Any = records.read(line)
         if is_reduced(line):
             found.over.append(line)
@@ -150,19 +149,6 @@ def _lines(store: Store, kind: str, id: str) -> _Lines:
         else:
             (found.own if allowed.allow_all(writer, writer_of(line)) else found.others).append(line)
     return found
-
-
-_OF_ENTITY = "SELECT l.body FROM entity_line e JOIN line l ON l.id = e.line WHERE e.kind = ? AND e.id = ?"
-_OF_SIGNALS = "SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.{} = ?"
-
-
-def _all_lines(db: sqlite3.Connection, kind: str, id: str) -> list[bytes]:
-    """Return all lines of a signal, of a thread, or of an entity of another kind, however many there are."""
-    if kind in ("signal", "thread"):
-        found = db.execute(_OF_SIGNALS.format("thread" if kind == "thread" else "signal_id"), (id,))
-    else:
-        found = db.execute(_OF_ENTITY, (kind, id))
-    return [str(body).encode() for (body,) in found]
 
 
 def _forget(store: Store, caller: Caller, found: Forgotten, lines: Sequence[bytes], reason: str) -> None:
@@ -211,8 +197,8 @@ def _quoting(db: sqlite3.Connection, texts: Sequence[str]) -> list[str]:
     """Return the ids of records that contain one of these texts."""
     found: dict[str, None] = {}
     for text in dict.fromkeys(texts):
-        for (body,) in db.execute(_WITH_TEXT, (text, SHOWN)):
-            record: Any = records.read(str(body).encode())
+        for line in entities.bodies(db, _WITH_TEXT, (text,), order="l.id", limit=SHOWN):
+            record: Any = records.read(line)
             found[str(record[records.ID_FIELDS[record["kind"]]])] = None
     return list(found)[:SHOWN]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from ..agents import heartbeats, presence
+from ..agents import heartbeats, presence, signal_rows
 from ..errors import UsageError
 from ..git import files, history
 from ..git.config import remotes
@@ -18,7 +18,7 @@ from ..memory import anchors, relations, stored_nodes
 from ..memory.node_tables import NODE
 from ..order.thread import FoldedThread
 from ..outcome import Outcome, Struct, command
-from ..records.ids import role_id, unit_key
+from ..records.ids import unit_key
 from ..repo import READING
 from ..signals import threads
 from ..signals.threads import Proposal
@@ -204,7 +204,13 @@ def threads_of(
     task_thread = task.record["thread_id"] if task is not None else None
     wanted = [(task_thread, BY_TASK)] if task_thread else []
     if wu_id:
-        wanted += [(each, BY_UNIT) for each in _threads_of_unit(db, wu_id, committed) if each != task_thread]
+        wanted += [
+            (each, BY_UNIT)
+            for each in signal_rows.threads_of_unit(
+                db, unit_key(wu_id), format_at(committed), SIGNALS_LOOKED_AT
+            )
+            if each != task_thread
+        ]
     found = [_thread(db, thread_id, by, committed) for thread_id, by in wanted]
     kept = [
         each
@@ -212,16 +218,6 @@ def threads_of(
         if each is not None and (each.by == BY_TASK or each.agreed_then or each.rejected)
     ]
     return kept[:THREADS_MAX]
-
-
-def _threads_of_unit(db: sqlite3.Connection, wu_id: str, until: int) -> list[str]:
-    """Return the threads with a proposal on a work unit up to a time, the last one first."""
-    rows = db.execute(
-        "SELECT s.thread, max(l.at) FROM signal s JOIN line l ON l.id = s.line WHERE s.wu_id = ? AND s.intent = 'PROPOSE'"
-        " AND s.wu_id <> '' AND l.at <= ? GROUP BY s.thread ORDER BY 2 DESC LIMIT ?",
-        (unit_key(wu_id), format_at(until), SIGNALS_LOOKED_AT),
-    )
-    return [str(thread) for thread, _ in rows.fetchall()]
 
 
 def _thread(db: sqlite3.Connection, thread_id: str, by: str, committed: int) -> AgreedThread | None:
@@ -271,7 +267,7 @@ class MakerRow(Outcome):
         self.name = (
             (self.session_id and names.get(self.session_id)) or record.get("sender_name") or self.agent
         )
-        self.role = _role(db, self.session_id)
+        self.role = commits.role_of_session(db, self.session_id)
         self.action = record["action"]
         self.evidence = record["evidence"]
         self.inferred = self.evidence == commits.ALONE
@@ -381,12 +377,6 @@ def _by(each: AgreedThread) -> str:
     if each.ended == "replaced":
         return f" by {now}"
     return f"; now in force: {now}" if now else "; nothing is in force"
-
-
-def _role(db: sqlite3.Connection, session_id: str | None) -> str | None:
-    query = "SELECT lifecycle_role, specialty_profile FROM session WHERE session_id = ?"
-    role = db.execute(query, (session_id,)).fetchone()
-    return role_id(*role) if role is not None else None
 
 
 COMMITS_MAX = 10  # that one answer explains, those of most lines

@@ -493,6 +493,11 @@ def is_held(db: sqlite3.Connection, line: bytes) -> bool:
     return db.execute("SELECT 1 FROM held WHERE key = ?", (ledger.key(line),)).fetchone() is not None
 
 
+def is_whole(db: sqlite3.Connection, digest: bytes) -> bool:
+    """Return whether the log has the text of a line that counts in its reduced form, by its digest in attestations."""
+    return db.execute("SELECT 1 FROM whole WHERE digest = ? AND file > 0", (digest,)).fetchone() is not None
+
+
 def held_lines(db: sqlite3.Connection) -> list[bytes]:
     """Return those lines, in the order of `(at, bytes)`."""
     return [bytes(line) for (line,) in db.execute("SELECT line FROM held ORDER BY line")]

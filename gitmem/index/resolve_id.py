@@ -157,3 +157,16 @@ def thread_of(db: sqlite3.Connection, id: str) -> str:
         (id,),
     ).fetchone()
     return str(row[0]) if row else id
+
+
+_OF_ENTITY = "SELECT l.body FROM entity_line e JOIN line l ON l.id = e.line WHERE e.kind = ? AND e.id = ?"
+_OF_SIGNALS = "SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.{} = ?"
+
+
+def all_lines(db: sqlite3.Connection, kind: str, id: str) -> list[bytes]:
+    """Return all lines of a signal, of a thread, or of an entity of another kind, however many there are."""
+    if kind in ("signal", "thread"):
+        found = db.execute(_OF_SIGNALS.format("thread" if kind == "thread" else "signal_id"), (id,))
+    else:
+        found = db.execute(_OF_ENTITY, (kind, id))
+    return [str(body).encode() for (body,) in found]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from .. import records
 from ..agents import mailbox, presence
+from ..agents.signal_rows import of_readers
 from ..index import entities
 from ..log.lines import parse_at
 from ..order.task import HANDOFF, TERMINAL
 from ..outcome import Struct
 from ..records.ids import role_of
 from ..signals import threads as thread_answers
-from ..signals.thread_list import of_readers
 from ..text.addresses import PERSON, words_of, writer_of
 from ..text.sanitize import sanitize
 from ..work import HANDOFFS_MAX, claims, path_patterns, tables, task_list, task_state

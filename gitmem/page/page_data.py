@@ -9,6 +9,7 @@ from .. import __version__
 from ..agents import audits, mailbox
 from ..agents import caller as callers
 from ..agents.caller import of_session
+from ..agents.signal_rows import of_readers
 from ..errors import GitmemError, UsageError
 from ..git import history
 from ..history import open_work, overlap
@@ -25,7 +26,7 @@ from ..memory.relations import SUPERSEDES
 from ..records.ids import is_id, unit_key
 from ..signals import gate
 from ..signals.thread_lines import initiatives_of
-from ..signals.thread_list import ManyThreads, Selection, of_readers
+from ..signals.thread_list import ManyThreads, Selection
 from ..work import task_state
 from ..work.branches import Refs
 from .answers import ANSWER, ways

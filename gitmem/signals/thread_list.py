@@ -110,12 +110,6 @@ class ManyThreads:
         return folded.signals.get(id) if folded is not None else self.cache.lines.signal(id)
 
 
-def of_readers(table: str, *columns: str) -> str:
-    """Return the condition that one of the columns of a table is one of the `readers` of a selection."""
-    found = (f"{table}.{each} IN (SELECT value FROM json_each(:readers))" for each in columns)
-    return f"({' OR '.join(found)})"
-
-
 def _readers(store: Store, agent: str) -> set[str]:
     """Return every address of an agent: its identity, and all of its sessions."""
     db = store.db()
