@@ -11,6 +11,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
+from gitmem import repo as place
 from gitmem.clients import client_scope, git_hook
 
 from . import messages
@@ -89,9 +90,9 @@ def quiet(workbench: Workbench) -> list[Figure]:
     crowded, same = in_turn(workbench.size.rounds * 10, before, other, warm=5)
     shutil.rmtree(Path(agent.where, ".git", "gitmem", "edits", "inputs"))
     edit, bare = in_turn(workbench.size.rounds * 10, before, other, warm=5)
-    guard = Path(agent.where, ".git", "guard of the benchmark")
-    guard.write_text(git_hook.hook_text(git_hook.PRE_COMMIT))
-    commit = wall_of(["/bin/sh", str(guard)], agent.where, agent.environment, stdin=agent.input)
+    guard = git_hook.Hook(place.find(agent.where), None, git_hook.PRE_COMMIT)
+    git_hook.install(guard)
+    commit = wall_of([guard.path], agent.where, agent.environment, stdin=agent.input)
     free, shell = in_turn(workbench.size.rounds * 10, commit, other, warm=5)
     return [
         Figure("hook with nothing new, wall", "`sh -c :`", got, base, 2, "ms"),

@@ -99,7 +99,6 @@ def test_what_install_writes_is_in_the_package() -> None:
 
     assert found == [
         "agents.md",
-        "git-hook-kept.sh",
         "git-hook-repository.sh",
         "hook.sh",
         "opencode.js",

@@ -152,7 +152,7 @@ def git_hooks(at: Environment) -> tuple[dict[str, Hook] | None, str | None]:
         configured = _configured(at)
     except GitmemError:  # a repository that can't have a log: clients' hooks may be installed nevertheless
         return None, None
-    return {name: operation.find_hook(repo, configured, name) for name in operation.NAMES}, configured
+    return {name: operation.Hook(repo, configured, name) for name in operation.NAMES}, configured
 
 
 def _configured(at: Environment) -> str | None:
@@ -180,13 +180,13 @@ def chosen_git_hooks(at: Environment, names: Sequence[str], *, new: bool = False
         )
     if new and names:
         operation.refuse_bare(at.repo, names[0])
-    return [operation.find_hook(at.repo, _configured(at), name) for name in dict.fromkeys(names)]
+    return [operation.Hook(at.repo, _configured(at), name) for name in dict.fromkeys(names)]
 
 
 def install_gate(at: Environment, hook: Hook) -> GitHookResult:
     """Install the gate in git's hook, and write the file of paths that the hook reads."""
     from gitmem.agents import heartbeats
-    from gitmem.clients import clients
+    from gitmem.clients import client_scope, clients
     from gitmem.clients import git_hook as operation
     from gitmem.local_files import make_dirs
 
@@ -194,7 +194,7 @@ def install_gate(at: Environment, hook: Hook) -> GitHookResult:
     clients.write_paths(at.repo.state, user=user_state(), program=gitmem_program())
     found = operation.install(hook)
     if hook.name == operation.POST_COMMIT:
-        heartbeats.set_commit_hook(at.repo.state, installed=operation.is_run(hook))
+        heartbeats.set_commit_hook(at.repo.state, installed=operation.state(hook) == client_scope.INSTALLED)
         found.remarks += [] if heartbeats.are_commits_off(at.store()) else [PUBLISHES]
     return found
 

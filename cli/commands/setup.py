@@ -7,7 +7,7 @@ import os
 import time
 
 from gitmem import local_files
-from gitmem.errors import GitmemError, UsageError
+from gitmem.errors import GitmemError, StoreError, UsageError
 from gitmem.log.lock import Lock
 from gitmem.outcome import command
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from gitmem.clients.clients import ClientFolders
     from gitmem.clients.git_hook import GitHookResult, Hook
+    from gitmem.repo import Repo
 
     from .options import ClientOption, DryRun, Flag, GitHooks, InstalledOption, Option, Scope
 
@@ -65,7 +66,8 @@ def setup(
     # Without a repository, only this user's clients are set up.
     has_log = folders.state is not None or publish or no_publish or ref is not None or autosync is not None
     if dry_run:
-        _preview(at, found, folders, names, scope, hooks)
+        _connect(at, found, folders, names, scope, hooks)
+        found.next = [_again("setup", names, scope, [hook.name for hook in hooks])]
         at.answer(found, render.setup)
         return 0
     if has_log:
@@ -170,49 +172,34 @@ def _connect(
     scope: str,
     hooks: list[Hook],
 ) -> None:
-    """Install hooks and instructions, and try a message through each hook."""
+    """Install hooks and instructions, and try a message through each hook; in a dry run say which files would be written."""
     from gitmem.clients import agents_md, client_scope
     from gitmem.clients import install as operation
     from gitmem.clients.clients import CLIENTS
 
-    program = clients.gitmem_program()
+    program = None if found.dry_run else clients.gitmem_program()
     if names:
-        found.clients = operation.install(folders, names, scope, program=program)
-    _each_hook(found, hooks, lambda hook: clients.install_gate(at, hook))
-    found.instructions = agents_md.install(folders, names, scope)
+        found.clients = operation.install(folders, names, scope, program=program, dry_run=found.dry_run)
+    if found.dry_run:
+        config = clients.installer.files(at.store().repo) if folders.state is not None else []
+        found.changed = [*config, *(hook.caller.path for hook in hooks)]
+    else:
+        _each_hook(found, hooks, lambda hook: clients.install_gate(at, hook))
+    found.instructions = agents_md.install(folders, names, scope, dry_run=found.dry_run)
     working = [
         each.client
         for each in found.clients.clients
         if each.state != "failed" and CLIENTS[each.client].pushes
     ]
-    if working:
+    if working and not found.dry_run:
         found.tried = client_scope.try_hooks(folders, working, dict(os.environ), program, scope)
 
 
-def _preview(
-    at: Environment,
-    found: render.Setup,
-    folders: ClientFolders,
-    names: list[str],
-    scope: str,
-    hooks: list[Hook],
-) -> None:
-    """Say which files would be written."""
-    from gitmem.clients import agents_md
-    from gitmem.clients import install as operation
-    from gitmem.clients.clients import PROJECT
-
-    if folders.state is not None:
-        found.changed = clients.installer.files(at.store().repo)
-    found.changed += [file.path for hook in hooks for file in hook.files()]
-    if names:
-        found.clients = operation.install(folders, names, scope, program=None, dry_run=True)
-    found.instructions = agents_md.install(folders, names, scope, dry_run=True)
-    named = [part for name in names for part in ("--client", name)]
-    named += ["--scope", scope] if scope != PROJECT else []
-    found.next = [
-        command("gitmem", "setup", *named, *(part for each in hooks for part in ("--git", each.name)))
-    ]
+def _again(name: str, names: Sequence[str], scope: str, hooks: Sequence[str]) -> str:
+    """Return the command that does what a dry run has shown."""
+    words = [part for each in names for part in ("--client", each)]
+    words += ["--scope", scope] if scope != "project" else []
+    return command("gitmem", name, *words, *(part for each in hooks for part in ("--git", each)))
 
 
 def _each_hook(
@@ -250,6 +237,8 @@ def remove(
     hooks = clients.chosen_git_hooks(at, git or [])
     if whole and scope != USER:
         hooks = [hook for hook in (clients.git_hooks(at)[0] or {}).values() if git_hook.is_there(hook)]
+    if not dry_run and (hooks or (whole and scope != USER)):
+        _refuse_read_only(at.repo)
     if scope == USER or folders.worktree is not None:
         others = [each.name for each in operation.installed_clients(folders, scope) if each.name not in names]
         # Instructions first: a folder of hooks that setup has created is empty without them.
@@ -259,13 +248,25 @@ def remove(
     if whole:
         _remove_rest(at, found, folders, scope)
     if dry_run:
-        named = [part for each in client or [] for part in ("--client", each)]
-        named += ["--scope", scope] if scope == USER else []
-        found.next = [
-            command("gitmem", "remove", *named, *(part for each in git or [] for part in ("--git", each)))
-        ]
+        found.next = [_again("remove", client or [], scope, git or [])]
     at.answer(found, render.removed)
     return found.status
+
+
+def _refuse_read_only(repo: Repo) -> None:
+    """Refuse to begin where the git folder can't be written: a part of what setup has added would stay.
+
+    Raises:
+        StoreError: `read-only`; nothing was changed.
+    """
+    for folder in (repo.common, os.path.join(repo.common, "hooks"), repo.state):
+        if os.path.isdir(folder) and not os.access(folder, os.W_OK):
+            raise StoreError(
+                f"{folder} cannot be written, so not all that setup added could be removed. Nothing was changed.",
+                hint="Correct its permissions, then run the command again.",
+                code="read-only",
+                next=[command("ls", "-ld", folder)],
+            )
 
 
 def _remove_rest(at: Environment, found: render.Removed, folders: ClientFolders, scope: str) -> None:

@@ -217,7 +217,6 @@ def _git_hook(found: GitHookResult) -> list[str]:
     name = found.path.replace("\\", "/").rpartition("/")[2].removesuffix(".legacy")
     return block(
         f"{name} {text}: {plain(found.path)}",
-        found.kept is not None and f"the previous hook runs after it: {plain(found.kept)}",
         map(sanitize, found.remarks),
     )
 

@@ -136,7 +136,7 @@ def read_status(
     found.post_commit = states.get(git_hook.POST_COMMIT, ABSENT)
     found.replaced = [name for name, hook in hooks.items() if git_hook.is_replaced(hook)]
     found.hooks_path = hooks_path
-    found.manager = git_hook.manager(list(hooks.values()))
+    found.manager = next((hook.writer for hook in hooks.values() if hook.writer is not None), None)
     return found
 
 

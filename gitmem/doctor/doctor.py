@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from .. import records
 from ..clients.client_scope import OUTDATED
-from ..clients.git_hook import HALF, KEPT, NOT_RUN, POST_COMMIT, PRE_COMMIT, PRE_PUSH
+from ..clients.git_hook import HALF, NOT_RUN, POST_COMMIT, PRE_COMMIT, PRE_PUSH
 from ..clients.install import HookStatus, ScopeStatus
 from ..errors import GitmemError, StoreError
 from ..index import catch_up
@@ -87,8 +87,7 @@ class Hooks(Check):
                 "hooks-replaced",
                 f"Another tool{by} has replaced gitmem's {name} hook: it does not run.",
                 name,
-                "Install it again: where the tool is known, gitmem's hook is put into its settings. "
-                f"Of another tool's hook and {name}{KEPT}, remove one before.",
+                "Install it again: gitmem's hook is then called in the form of that tool.",
                 command("gitmem", "setup", "--git", name),
             )
         if hooks.last_error is not None:

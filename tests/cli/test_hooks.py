@@ -168,19 +168,13 @@ def test_several_of_gits_hooks_are_installed_and_removed_at_once(run: Run, home:
     assert all(f"{name} hook" in said.out for name in (*names, "post-merge"))
 
 
-@pytest.mark.parametrize("kind", ["husky", "lefthook", "own"])
+@pytest.mark.parametrize("kind", ["husky", "own"])
 def test_a_line_in_a_committed_file_guards_other_worktrees_once_it_is_committed(
     kind: str, run: Run, home: Path, repo: Path
 ) -> None:
     """Which file to commit is said, of each hook, and not again once nothing changes."""
-    file = {"husky": ".husky/{}", "lefthook": "lefthook.yml", "own": "tools/hooks/{}"}[kind]
-    path = {"husky": ".husky/_", "own": "tools/hooks"}.get(kind)
-    if path is not None:
-        subprocess.run(["git", "config", "core.hooksPath", path], cwd=repo, check=True)
-    else:
-        for name in ("pre-commit", "post-commit", "post-merge"):
-            (repo / ".git" / "hooks" / name).write_text("#!/bin/sh\ncall_lefthook()\n{\n  true\n}\n")
-        (repo / file).write_text("")
+    file, path = {"husky": (".husky/{}", ".husky/_"), "own": ("tools/hooks/{}", "tools/hooks")}[kind]
+    subprocess.run(["git", "config", "core.hooksPath", path], cwd=repo, check=True)
 
     said = run("setup", "--git", "pre-commit", "--git", "post-commit").out
 
@@ -205,8 +199,7 @@ def test_a_hook_that_is_refused_stops_no_other(run: Run, home: Path, repo: Path)
     """The first of two is installed, the second is not ours to write."""
     hook = repo / ".git" / "hooks" / "pre-push"
     hook.parent.mkdir(exist_ok=True)
-    for path in (hook, Path(f"{hook}.before-gitmem")):
-        path.write_text("#!/bin/sh\n")
+    hook.write_text("#!/usr/bin/env python3\n")
 
     said = run("setup", "--client", "codex", "--git", "pre-push", "--git", "pre-commit")
 
@@ -422,7 +415,7 @@ def test_doctor_names_a_git_hook_that_git_does_not_run(home: Path, run: Run, rep
 def test_status_names_the_git_hooks_of_the_worktree_and_what_else_writes_them(
     home: Path, run: Run, repo: Path
 ) -> None:
-    """The guard, a hook that was kept, a folder of another tool, and a hook that this has replaced; uninstall names what is left."""
+    """The guard, a hook of the user's, a folder of another tool, and a hook that this has replaced; uninstall names what is left."""
     assert "git pre-commit" not in run("doctor").out
     hook = repo / ".git" / "hooks" / "pre-commit"
     hook.parent.mkdir(exist_ok=True)
@@ -440,7 +433,7 @@ def test_status_names_the_git_hooks_of_the_worktree_and_what_else_writes_them(
     subprocess.run(["git", "config", "core.hooksPath", ".husky/_"], cwd=repo, check=True)
     found = hooks(run)
     assert (found["pre_commit"], found["replaced"], found["hooks_path"], found["manager"]) == (
-        "not installed", [], ".husky/_", "husky",
+        "not installed", ["pre-commit"], ".husky/_", "husky",
     )  # fmt: skip
     assert "core.hooksPath: .husky/_" in run("doctor").out
 

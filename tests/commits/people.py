@@ -97,7 +97,7 @@ class Somebody:
 
 def install_hook(folder: Path) -> None:
     found = place.find(str(folder))
-    hook = git_hook.find_hook(found, None, git_hook.POST_COMMIT)
+    hook = git_hook.Hook(found, None, git_hook.POST_COMMIT)
     assert hook is not None
     git_hook.install(hook)
     heartbeats.set_commit_hook(found.state, installed=True)

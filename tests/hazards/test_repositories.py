@@ -181,6 +181,27 @@ def test_in_a_read_only_git_folder_a_signal_is_recorded(bound: Path, desk: Desk)
 @pytest.mark.skipif(
     sys.platform != "linux" and os.getuid() == 0, reason="root can't lay down its powers here"
 )
+@pytest.mark.parametrize("args", [[], ["--git", "pre-push"]])
+def test_remove_begins_only_where_the_git_folder_can_be_written(
+    bound: Path, desk: Desk, args: list[str]
+) -> None:
+    """One sentence, and every file as before: a half of what setup has added would be hard to find."""
+    desk("setup", "--yes", "--client", "claude-code", "--git", "pre-push", "--autosync", "1h")
+
+    def seen() -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in bound.rglob("*") if path.is_file()}
+
+    before = seen()
+    _chmod(bound / ".git", write=False)
+    said = process("remove", *args, "--json", cwd=bound, before=powerless)
+    assert (said.status, said.error["code"]) == (4, "read-only")
+    assert f"{bound}/.git cannot be written" in said.error["message"]
+    assert seen() == before
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" and os.getuid() == 0, reason="root can't lay down its powers here"
+)
 def test_in_a_read_only_git_folder_a_session_can_start(bound: Path, desk: Desk) -> None:
     """Also the very first command in a sandbox is accepted: its line waits in a write-ahead log."""
     _chmod(bound / ".git", write=False)

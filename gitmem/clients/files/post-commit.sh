@@ -1,6 +1,6 @@
 #!/bin/sh
 # gitmem: written by gitmem setup --git post-commit
-# Note which session has made this commit, or this merge. Then run the hook that existed before. It can't stop a commit.
+# Note which session has made this commit, or this merge. It can't stop a commit.
 # It always starts git, and gitmem only for a process with a session's variables, in the background.
 nl='
 '
@@ -55,4 +55,3 @@ if [ -n "$name" ] && [ -e "$seen" ] && note=$(made "$@" 2>/dev/null) && [ -n "$n
       ;;
   esac
 fi 2>/dev/null
-@KEPT@

@@ -1,6 +1,6 @@
 #!/bin/sh
 # gitmem: written by gitmem setup --git pre-commit
-# Reject a commit of paths that somebody else has claimed. Then run the hook that existed before.
+# Reject a commit of paths that somebody else has claimed.
 # With nothing claimed by others it starts no program: it tests files that gitmem keeps.
 nl='
 '
@@ -22,4 +22,3 @@ if [ -e "$common/gitmem/claims/claimed" ] && [ ! -e "$common/gitmem/claims/only-
     *) echo "gitmem: no gitmem program found to check claims; the commit continues" >&2 ;;
   esac
 fi
-@KEPT@

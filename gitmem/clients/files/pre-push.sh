@@ -1,6 +1,6 @@
 #!/bin/sh
 # gitmem: written by gitmem setup --git pre-push
-# Reject a push while signals on its work unit are unread or unanswered. Then run the hook that existed before.
+# Reject a push while signals on its work unit are unread or unanswered.
 nl='
 '
 @IS_LISTED@
@@ -20,4 +20,3 @@ case $program in
     ;;
   *) echo "gitmem: no gitmem program found to check the gate; the push continues" >&2 ;;
 esac
-@KEPT@

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
+import stat
 import subprocess
 from pathlib import Path
 
@@ -13,7 +15,6 @@ from cli import environment
 from gitmem import repo as place
 from gitmem.clients import clients, git_hook
 from gitmem.clients.git_hook import Hook
-from gitmem.errors import UsageError
 
 from ...hook_agents import user_state
 from ...sandbox import worktree
@@ -22,7 +23,7 @@ THEIRS = '#!/bin/sh\necho "theirs: $*"\ncat\nexit 7\n'
 
 
 def hook_of(repo: Path, configured: str | None = None) -> Hook:
-    return git_hook.find_hook(place.find(str(repo)), configured)
+    return git_hook.Hook(place.find(str(repo)), configured, git_hook.PRE_PUSH)
 
 
 def gitmem(repo: Path, status: int) -> Path:
@@ -66,10 +67,8 @@ def test_a_push_goes_on_where_gitmem_is_gone(repo: Path, tmp_path: Path) -> None
     git_hook.install(hook)
     tools = tmp_path / "tools"
     tools.mkdir()
-    git = subprocess.run(
-        ["sh", "-c", "command -v git"], capture_output=True, text=True, check=True
-    ).stdout.strip()
-    (tools / "git").symlink_to(git)
+    for name in ("git", "sh"):
+        (tools / name).symlink_to(str(shutil.which(name)))
 
     done = subprocess.run(
         [hook.path], cwd=repo, env={"PATH": str(tools)}, capture_output=True, text=True, timeout=30
@@ -80,46 +79,42 @@ def test_a_push_goes_on_where_gitmem_is_gone(repo: Path, tmp_path: Path) -> None
 
 
 def test_the_hook_that_was_there_runs_after_it(repo: Path) -> None:
-    """With its arguments, its input, its exit status; and it comes back as it was."""
+    """With its arguments, its input, its exit status; and it is as it was once ours is removed."""
     gitmem(repo, 0)
     hook = hook_of(repo)
     Path(hook.path).write_text(THEIRS)
     Path(hook.path).chmod(0o751)
-    before = Path(hook.path).stat()
 
-    said = git_hook.install(hook)
+    git_hook.install(hook)
     done = push(repo, hook)
 
-    assert said.kept == hook.kept
     assert (done.returncode, done.stdout) == (
         7,
         "theirs: origin the url\nrefs/heads/main 1 refs/heads/main 0\n",
     )
     assert git_hook.install(hook).state == "unchanged"
     assert git_hook.uninstall(hook).state == "removed"
-    after = Path(hook.path).stat()
     assert Path(hook.path).read_text() == THEIRS
-    assert (after.st_mode, after.st_mtime_ns, after.st_ino) == (
-        before.st_mode,
-        before.st_mtime_ns,
-        before.st_ino,
-    )
-    assert not os.path.lexists(hook.kept)
+    assert stat.S_IMODE(Path(hook.path).stat().st_mode) == 0o751
 
 
-def test_lines_that_the_user_adds_to_our_hook_stay(repo: Path) -> None:
-    """When ours is removed: in git's hook, else beside the one that comes back."""
+@pytest.mark.parametrize("version", ["this", "another"])
+def test_lines_that_the_user_adds_to_the_hook_stay(version: str, repo: Path) -> None:
+    """When it is set up again, and when it is removed, also by another version than wrote it; they run behind ours."""
+    gitmem(repo, 0)
     hook = hook_of(repo)
     git_hook.install(hook)
     path = Path(hook.path)
-    path.write_bytes(path.read_bytes() + b"echo mine\n")
-    git_hook.uninstall(hook)
-    assert path.read_bytes() == b"echo mine\n"
+    text = path.read_bytes() + b"echo mine\n"
+    if version == "another":
+        text = text.replace(b"gitmem_hook", b"gitmem_script")
+        assert git_hook.state(hook_of(repo)) == "installed"
+    path.write_bytes(text)
+    assert git_hook.state(hook) == ("outdated" if version == "another" else "installed")
     git_hook.install(hook)
-    path.write_bytes(path.read_bytes() + b"echo more\n")
+    assert path.read_bytes().endswith(b"echo mine\n") and push(repo, hook).stdout == "mine\n"
     git_hook.uninstall(hook)
-    assert path.read_bytes() == b"echo mine\n"
-    assert path.with_name(f"{path.name}.edited").read_bytes() == b"echo more\n"
+    assert path.read_bytes() == b"#!/bin/sh\necho mine\n"
 
 
 def test_a_closed_gate_comes_before_theirs(repo: Path) -> None:
@@ -140,11 +135,12 @@ def test_a_hook_that_is_switched_off_stays_so(repo: Path) -> None:
     script = repo / "tools.sh"
     script.write_text(THEIRS)
     Path(hook.path).symlink_to(script)
+    hook = hook_of(repo)
     git_hook.install(hook)
 
-    assert push(repo, hook).returncode == 0
+    assert git_hook.state(hook) == "not run" and not os.access(script, os.X_OK)
     git_hook.uninstall(hook)
-    assert Path(hook.path).readlink() == script
+    assert Path(hook.path).readlink() == script and script.read_text() == THEIRS
 
 
 def test_git_itself_runs_it_from_a_linked_worktree(repo: Path, tmp_path: Path) -> None:
@@ -182,35 +178,30 @@ def test_a_folder_of_hooks_in_the_repository_is_heeded(repo: Path) -> None:
 
 
 def test_a_tool_that_wrote_over_ours_is_left_alone(repo: Path) -> None:
-    """What it wrote stays, and so does the kept hook; neither is thrown away by guess."""
+    """Its hook is named, gets our line when it is set up again, and is as it was at the end."""
     hook = hook_of(repo)
-    Path(hook.path).write_text(THEIRS)
     git_hook.install(hook)
-    Path(hook.path).write_text("#!/bin/sh\n# another tool\n")
+    theirs = "#!/bin/sh\n# another tool\n"
+    Path(hook.path).write_text(theirs)
 
-    said = git_hook.uninstall(hook)
-
-    assert said.state == "absent" and hook.kept in said.remarks[0]
-    assert git_hook.state(hook) == "foreign"
-    with pytest.raises(UsageError):
-        git_hook.install(hook)
-    assert Path(hook.kept).read_text() == THEIRS
-    assert Path(hook.path).read_text() == "#!/bin/sh\n# another tool\n"
+    assert git_hook.state(hook) == "foreign" and git_hook.is_replaced(hook)
+    assert git_hook.install(hook).state == "installed"
+    assert git_hook.state(hook) == "installed" and not git_hook.is_replaced(hook)
+    git_hook.uninstall(hook)
+    assert Path(hook.path).read_text() == theirs and not git_hook.is_replaced(hook)
 
 
-def test_an_older_gate_is_replaced(repo: Path) -> None:
-    """And the hook from before stays the one from before."""
+def test_an_older_script_is_replaced(repo: Path) -> None:
+    """It is ours alone."""
     hook = hook_of(repo)
-    Path(hook.path).write_text(THEIRS)
     git_hook.install(hook)
-    Path(hook.path).write_text(git_hook.hook_text() + "# old\n")
+    Path(hook.script.path).write_text(git_hook.hook_text() + "# old\n")
     assert git_hook.state(hook) == "outdated"
 
     assert git_hook.install(hook).state == "updated"
 
-    assert Path(hook.path).read_text() == git_hook.hook_text()
-    git_hook.uninstall(hook)
-    assert Path(hook.path).read_text() == THEIRS
+    assert Path(hook.script.path).read_text() == git_hook.hook_text()
+    assert git_hook.state(hook) == "installed"
 
 
 # Git's post-commit hook notes who commits: it never stops a commit, and starts gitmem only for a session.
@@ -236,7 +227,7 @@ def committed_with(folder: Path, **env: str) -> str:
 def test_it_notes_the_variables_of_each_commit_in_each_worktree(repo: Path, tmp_path: Path) -> None:
     """Nothing before a session was there; odd values as a question mark; the earlier hook runs, and comes back byte for byte."""
     found = place.find(str(repo))
-    hook = git_hook.find_hook(found, None, git_hook.POST_COMMIT)
+    hook = git_hook.Hook(found, None, git_hook.POST_COMMIT)
     before = b"#!/bin/sh\necho kept >>kept\nexit 3\n"
     Path(hook.path).write_bytes(before)
     Path(hook.path).chmod(0o755)
@@ -276,7 +267,7 @@ def test_it_notes_the_variables_of_each_commit_in_each_worktree(repo: Path, tmp_
     committed_with(repo, GITMEM_SESSION="sess-1")
     assert not elsewhere.read_text()
     git_hook.uninstall(hook)
-    assert Path(hook.path).read_bytes() == before and not os.path.lexists(hook.kept)
+    assert Path(hook.path).read_bytes() == before
 
 
 def test_it_notes_every_variable_and_marker_of_clients() -> None:
@@ -294,14 +285,14 @@ def test_it_notes_every_variable_and_marker_of_clients() -> None:
 def test_post_merge_comes_and_goes_with_post_commit(repo: Path) -> None:
     """Byte for byte; a hook that existed before runs with its argument; without post-merge the hook is outdated."""
     found = place.find(str(repo))
-    hook = git_hook.find_hook(found, None, git_hook.POST_COMMIT)
+    hook = git_hook.Hook(found, None, git_hook.POST_COMMIT)
     assert hook.also is not None
     merge = Path(hook.also.path)
     before = b'#!/bin/sh\necho "$1" >>kept\n'
     merge.write_bytes(before)
     merge.chmod(0o755)
     result = git_hook.install(hook)
-    assert result.files == [hook.path, hook.also.kept, hook.also.path]
+    assert result.files == [hook.script.path, hook.path, hook.also.script.path, hook.also.path]
     assert git_hook.install(hook).state == "unchanged"
     subprocess.run(["git", "checkout", "-q", "-b", "side"], cwd=repo, check=True)
     committed_with(repo)
@@ -313,11 +304,9 @@ def test_post_merge_comes_and_goes_with_post_commit(repo: Path) -> None:
     assert git_hook.install(hook).state == "updated" and git_hook.state(hook) == "installed"
     merge.write_bytes(b"#!/bin/sh\n: a tool\n")
     assert git_hook.is_replaced(hook)
-    with pytest.raises(UsageError, match="Nothing was written"):
-        git_hook.install(hook)
-    merge.write_text(git_hook.hook_text(git_hook.POST_MERGE))
+    git_hook.install(hook)
     git_hook.uninstall(hook)
-    assert merge.read_bytes() == before and not Path(hook.path).exists()
+    assert merge.read_bytes() == b"#!/bin/sh\n: a tool\n" and not Path(hook.path).exists()
 
 
 # The guard of claims as git's pre-commit hook.
@@ -334,7 +323,7 @@ def test_the_pre_commit_hook_starts_gitmem_only_for_claims_of_others(
     program.chmod(0o755)
     Path(found.state).mkdir(exist_ok=True)
     assert clients.write_paths(found.state, user=user_state(), program=str(program))
-    hook = git_hook.find_hook(found, None, git_hook.PRE_COMMIT)
+    hook = git_hook.Hook(found, None, git_hook.PRE_COMMIT)
     git_hook.install(hook)
     where = worktree(repo, tmp_path / "linked")
     for folder, name in ((repo, "in-.git"), (where, "in-linked")):
@@ -361,24 +350,3 @@ def test_the_pre_commit_hook_starts_gitmem_only_for_claims_of_others(
         assert done.returncode == status
     git_hook.uninstall(hook)
     assert not os.path.lexists(hook.path)
-
-
-def test_what_other_tools_do_to_the_hook_is_reported(repo: Path) -> None:
-    """Another hook is kept and comes back byte for byte; one that replaces ours is named."""
-    text = "#!/bin/sh\n"
-    hook = git_hook.find_hook(place.find(str(repo)), None, git_hook.PRE_COMMIT)
-    path = Path(hook.path)
-    path.write_text(text)
-
-    def state() -> tuple[str, bool, str | None]:
-        return git_hook.state(hook), git_hook.is_replaced(hook), git_hook.manager([hook])
-
-    assert state() == ("foreign", False, None)
-    git_hook.install(hook)
-    assert state() == ("installed", False, None)
-    ours = path.read_bytes()
-    path.write_text(text)
-    assert state() == ("foreign", True, None)
-    path.write_bytes(ours)
-    git_hook.uninstall(hook)
-    assert (path.read_text(), state()) == (text, ("foreign", False, None))

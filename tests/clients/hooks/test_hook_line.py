@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import tomllib
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -26,7 +23,7 @@ H = 'n=$(basename "$0")\ns=$(dirname "$(dirname "$0")")/$n\n[ ! -f "$s" ] && exi
 
 
 def hook_of(repo: Path, configured: str | None = None) -> Hook:
-    return git_hook.find_hook(place.find(str(repo)), configured, git_hook.PRE_COMMIT)
+    return git_hook.Hook(place.find(str(repo)), configured, git_hook.PRE_COMMIT)
 
 
 def husky(repo: Path) -> Path:
@@ -148,8 +145,9 @@ def test_a_hook_in_the_work_tree_keeps_its_mode(repo: Path) -> None:
     git_hook.uninstall(hook)
     assert theirs.read_text() == "#!/bin/sh\nexit 0\n"
     theirs.write_text("#!/usr/bin/env python3\n")
-    assert git_hook.install(hook).kept == f"{theirs}.before-gitmem"
-    git_hook.uninstall(hook)
+    Path(hook.script.path).unlink()
+    with pytest.raises(UsageError, match="is not a shell script"):
+        git_hook.install(hook)
     assert theirs.read_text() == "#!/usr/bin/env python3\n"
 
 
@@ -167,29 +165,14 @@ def test_a_hook_of_ours_works_with_cr(repo: Path) -> None:
     assert git_hook.uninstall(hook).state == "removed" and not path.exists()
 
 
-@pytest.mark.parametrize("damage", ["cr", "bom", "end"])
-def test_a_hook_of_ours_that_was_damaged_or_switched_off(damage: str, repo: Path) -> None:
-    """It is outdated, and installing it again repairs it."""
-    hook = hook_of(repo)
-    git_hook.install(hook)
-    path = Path(hook.path)
-    text = path.read_bytes()
-    damaged = {"cr": text.replace(b"\n", b"\r\n"), "bom": b"\xef\xbb\xbf" + text, "end": text[:-1]}
-    path.write_bytes(damaged[damage])
-    assert git_hook.state(hook) == "outdated"
-    assert git_hook.install(hook).state == "updated" and git_hook.state(hook) == "installed"
-    path.chmod(0o644)
-    assert git_hook.state(hook) == "outdated"
-    assert git_hook.install(hook).state == "updated" and git_hook.state(hook) == "installed"
-
-
 @pytest.mark.parametrize("legacy", [None, "#!/bin/sh\necho user\n"])
 def test_pre_commit_keeps_ours_as_the_hook_from_before(legacy: str | None, repo: Path) -> None:
-    """Its own file is not touched. A `.legacy` of somebody else runs behind ours, and comes back."""
+    """Its own file is not touched. A `.legacy` of somebody else runs behind ours, and is as it was at the end."""
     hook = hook_of(repo)
     path, kept = Path(hook.path), Path(hook.path + ".legacy")
     path.write_text(PRE_COMMIT)
     path.chmod(0o755)
+    hook = hook_of(repo)
     if legacy is not None:
         kept.write_text(legacy)
         kept.chmod(0o755)
@@ -201,77 +184,57 @@ def test_pre_commit_keeps_ours_as_the_hook_from_before(legacy: str | None, repo:
     assert done.stdout == ("user\n" if legacy else "")
     git_hook.uninstall(hook)
 
-    assert path.read_text() == PRE_COMMIT and not os.path.lexists(hook.kept)
+    assert path.read_text() == PRE_COMMIT
     assert (kept.read_text() if kept.exists() else None) == legacy
 
 
-SETTINGS = {
-    "nothing": "",
-    "other": "pre-push:\n  commands:\n    lint:\n      run: lint\n",
-    "last": "a: 1\npre-commit:\n",
-    "document": "---\n# mine\noutput: false\n",
-    "commands": "pre-commit:\n    parallel: true\n    commands: # mine\n          lint:\n            run: lint\n          b: {run: b}\n",
-    "jobs": "pre-commit:\n  jobs:\n  - run: lint\n\n# end\nx: y",
-    "quoted": '"pre-commit": # mine\n  piped: true\n',
-    "crlf": "pre-commit:\r\n  commands:\r\n    lint:\r\n      run: lint\r\n",
-}
-
-
-@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
-def test_a_command_in_the_settings_of_lefthook(settings: str, repo: Path) -> None:
-    """It is valid YAML with nothing of the user's changed; it leaves no trace; what the user has put below a key of ours stays."""
-    import yaml
-
+def lefthook(repo: Path) -> Hook:
     hook = hook_of(repo)
     Path(hook.path).write_text(LEFTHOOK)
     Path(hook.path).chmod(0o755)
-    file = repo / "lefthook.yml"
-    file.write_bytes(settings.encode())
-    hook = hook_of(repo)
+    return hook_of(repo)
+
+
+@pytest.mark.parametrize("settings", [None, "a: 1\n", "---\n# mine\noutput: false\n"])
+@pytest.mark.parametrize("main", ["lefthook.yml", ".lefthook.toml", ".config/lefthook.json"])
+def test_a_command_in_the_settings_of_lefthook_for_this_work_tree(
+    main: str, settings: str | None, repo: Path
+) -> None:
+    """It is valid YAML behind the user's, beside the project's settings in any format; what the user adds stays."""
+    import yaml
+
+    (repo / main).parent.mkdir(exist_ok=True)
+    (repo / main).touch()
+    file = repo / main.replace("lefthook", "lefthook-local").replace("toml", "yml").replace("json", "yml")
+    if settings is not None:
+        file.write_text(settings)
+    hook = lefthook(repo)
 
     git_hook.install(hook)
 
     assert git_hook.state(hook) == "installed" and git_hook.install(hook).state == "unchanged"
     found = yaml.safe_load(file.read_text())
-    ours = found["pre-commit"]["commands"].pop("gitmem")
-    assert ours["run"].startswith("gitmem_hook=") and " {0} " in ours["run"]
-    before = yaml.safe_load(settings) or {}
-    wanted = dict(before.get("pre-commit") or {})
-    assert found["pre-commit"] == {**wanted, "commands": wanted.get("commands", {})}
-    assert {**found, "pre-commit": 0} == {**before, "pre-commit": 0}
-    with_ours = file.read_bytes()
+    run = found.pop("pre-commit")["commands"]["gitmem"]["run"]
+    assert run.startswith("gitmem_hook=") and " {0} " in run
+    assert found == (yaml.safe_load(settings or "") or {})
+    with file.open("a") as more:
+        more.write("b: 2\n")
+    git_hook.install(hook)
     git_hook.uninstall(hook)
-    assert file.read_bytes() == settings.encode() and Path(hook.path).read_text() == LEFTHOOK
-    lines = with_ours.splitlines(keepends=True)
-    at = next(number for number, each in enumerate(lines) if b"gitmem_hook=" in each)
-    indent = b" " * (len(lines[at - 2]) - len(lines[at - 2].lstrip()))
-    file.write_bytes(b"".join([*lines[: at + 1], indent + b"new: {run: new}\n", *lines[at + 1 :]]))
+    assert file.read_text() == (settings or "") + "b: 2\n" and Path(hook.path).read_text() == LEFTHOOK
+    file.write_text(settings) if settings is not None else file.unlink()
+    git_hook.install(hook)
     git_hook.uninstall(hook)
-    assert (
-        "new" in yaml.safe_load(file.read_text())["pre-commit"]["commands"]
-        and b"gitmem" not in file.read_bytes()
-    )
+    assert (file.read_text() if file.exists() else None) == settings
 
 
-ODD = {
-    "flow": "pre-commit: {commands: {lint: {run: lint}}}\n",
-    "alias": "x: &x {}\npre-commit: *x\n",
-    "merge": "pre-commit:\n  <<: *x\n",
-    "two": "pre-commit:\n---\na: b\n---\n",
-    "twice": "pre-commit:\npre-commit:\n",
-    "json": '{"pre-commit": {}}\n',
-    "tab": "pre-commit:\n\tcommands:\n",
-    "end": "pre-commit:",
-}
-
-
-@pytest.mark.parametrize("settings", ODD.values(), ids=ODD)
+@pytest.mark.parametrize(
+    "settings", ["pre-commit:\n  parallel: true\n", '{"a": {}}\n', "a: 1\n...\n", "a: 1"]
+)
 def test_settings_of_lefthook_that_are_not_edited(settings: str, repo: Path) -> None:
-    """What to add is said; once the user has added it, it counts."""
-    hook = hook_of(repo)
-    Path(hook.path).write_text(LEFTHOOK)
-    Path(hook.path).chmod(0o755)
-    file = repo / "lefthook.yml"
+    """What to add is said, in a form that YAML and JSON have; once the user has added it, it counts."""
+    hook = lefthook(repo)
+    file = repo / "lefthook-local.yml"
     file.write_text(settings)
 
     with pytest.raises(UsageError, match="a form that gitmem does not edit") as caught:
@@ -279,50 +242,8 @@ def test_settings_of_lefthook_that_are_not_edited(settings: str, repo: Path) -> 
 
     assert file.read_text() == settings and git_hook.state(hook) == "foreign"
     entry = caught.value.hint.partition("yourself: ")[2]
+    run = json.loads(f"{{{entry}}}")["pre-commit"]["commands"]["gitmem"]["run"]
+    assert run.startswith("gitmem_hook=$(git rev-parse --git-common-dir)") and '"$gitmem_hook" {0}' in run
     file.write_text(entry + "\n")
     assert git_hook.state(hook) == "installed"
     assert "still has gitmem's line" in git_hook.uninstall(hook).remarks[0]
-
-
-@pytest.mark.parametrize(
-    ("name", "settings", "read"),
-    [("lefthook.json", "{%s}", json.loads), ("lefthook.toml", "%s", tomllib.loads)],
-)
-def test_what_to_add_has_the_format_of_the_settings(
-    name: str, settings: str, read: Callable[[str], Any], repo: Path
-) -> None:
-    """And is one command of the hook, which calls our script."""
-    (repo / name).write_text(settings % "")
-    hook = hook_of(repo)
-    Path(hook.path).write_text(LEFTHOOK)
-    Path(hook.path).chmod(0o755)
-
-    with pytest.raises(UsageError, match="a form that gitmem does not edit") as caught:
-        git_hook.install(hook)
-
-    entry = caught.value.hint.partition("yourself: ")[2]
-    run = read(settings % entry)["pre-commit"]["commands"]["gitmem"]["run"]
-    assert run.startswith("gitmem_hook=$(git rev-parse --git-common-dir)") and '"$gitmem_hook" {0}' in run
-    (repo / name).write_text(settings % entry)
-    assert git_hook.state(hook) == "installed"
-
-
-def test_hooks_that_call_each_other_end(repo: Path) -> None:
-    """An unknown tool keeps ours and calls it, and was itself kept by ours."""
-    hook = hook_of(repo)
-    path = Path(hook.path)
-    path.write_text('#!/bin/sh\necho tool >>.git/ran\n[ ! -x "$0.old" ] || exec "$0.old"\n')
-    path.chmod(0o755)
-    tool = path.read_bytes().replace(b"$0.old", os.fsencode(path) + b".old")
-    path.write_bytes(tool)
-    git_hook.install(hook)
-    path.rename(f"{path}.old")
-    path.write_bytes(tool)
-    path.chmod(0o755)
-
-    done = subprocess.run(
-        ["git", "commit", "--quiet", "--allow-empty", "-m", "x"], cwd=repo, timeout=30, capture_output=True
-    )
-
-    assert done.returncode == 0
-    assert (repo / ".git" / "ran").read_text() == "tool\n" * 2
