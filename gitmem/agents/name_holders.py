@@ -22,8 +22,6 @@ from .presence import Presence, format_age
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ..store import Store
 
 
@@ -154,18 +152,6 @@ def repin(store: Store, one: Presence, *former: str) -> None:
         if pin is not None and pin.session_id == one.session_id:
             local_files.remove_quietly(_pin_path(store, name))
     note_pin(store, one.name, one.session_id, one.agent_identity)
-
-
-def unreadable_pins(store: Store) -> Iterator[str]:
-    """Yield the paths of pins that can't be read, for doctor. Their names are not pinned."""
-    folder = os.path.join(store.repo.state, PINS)
-    for entry in local_files.names_in(folder):
-        path = os.path.join(folder, entry)
-        pin = _parse_pin(_pin_content(path), None)
-        if (pin is None or path != _pin_path(store, pin.name)) and not entry.startswith(
-            local_files.TEMPORARY
-        ):
-            yield path
 
 
 def _claimants(store: Store, name: str, kept: Presence) -> list[str]:

@@ -9,14 +9,13 @@ from collections.abc import Iterator
 
 from .. import local_files, settings
 from .. import repo as repo_module
-from ..agents import delivery, heartbeats, mailbox, name_holders, other_keys
+from ..agents import delivery, heartbeats, mailbox, other_keys
 from ..agents.caller import own_person
 from ..calls import a2a_files
 from ..errors import StoreError
 from ..index import catch_up, index_file
 from ..index.index_file import Index, StepLimit, sqlite3
 from ..log import committer, ref, write_ahead
-from ..log.lines import format_at
 from ..memory import private_nodes
 from ..outcome import command
 from ..store import Store
@@ -66,7 +65,6 @@ def _rows(index: Index, table: str, but: Sequence[str]) -> Iterator[tuple[object
     return index.db.execute(f'SELECT {wanted} FROM "{table}" t')
 
 
-AHEAD_SECONDS = 60
 RESTORED = "restored"  # the stream of lines whose own is not known
 LEFT_SECONDS = 600  # an older temporary file belongs to a dead process
 OLDEST_GIT = (2, 36)
@@ -105,26 +103,6 @@ class Leftovers(Check):
                 ):
                     found.append(path)
         return sorted(found)
-
-
-class NamePins(Check):
-    """Pins of names that can't be read."""
-
-    codes = fixes = ("name-pin",)
-
-    def check(self) -> Iterator[Finding]:
-        for path in name_holders.unreadable_pins(self.store):
-            yield note(
-                "name-pin",
-                "Unreadable name pin: the name means whichever session the log shows.",
-                path,
-                "--fix moves it aside; the next use of the name writes a new one.",
-            )
-
-    def fix(self) -> Iterator[Fixed]:
-        """Move them aside."""
-        for path in name_holders.unreadable_pins(self.store):
-            yield "name-pin", path, f"Moved to {move_aside(self.store, path)}."
 
 
 class PrivateNodes(Check):
@@ -175,51 +153,6 @@ class PrivateNodes(Check):
         lines = private_nodes.PrivateLines(path, self.store.now)
         lines.read()
         return lines.damaged
-
-
-class HiddenLog(Check):
-    """A file that hides the log from git."""
-
-    codes = fixes = ("hidden-log",)
-
-    def check(self) -> Iterator[Finding]:
-        hiding = os.path.join(self.store.repo.state, "log")
-        if os.path.lexists(hiding):
-            yield problem(
-                "hidden-log",
-                "A file of this name hides the log from git: `git log gitmem/log` would read it as a ref.",
-                hiding,
-                "--fix moves it aside; gitmem never creates it.",
-            )
-
-    def fix(self) -> Iterator[Fixed]:
-        """Move it aside."""
-        for finding in self.check():
-            hiding = str(finding.where)
-            yield "hidden-log", hiding, f"Moved to {move_aside(self.store, hiding)}."
-
-
-class Clock(Check):
-    """A clock of the clone that is ahead."""
-
-    codes = fixes = ("clock-ahead",)
-
-    def check(self) -> Iterator[Finding]:
-        clock = os.path.join(self.store.repo.state, "clock")
-        ahead = local_files.modified(clock) - self.store.now() / 1e6
-        if ahead > AHEAD_SECONDS:
-            yield note(
-                "clock-ahead",
-                f"The last line of this clone was written at {format_at(int(local_files.modified(clock) * 1e6))}, in the future.",
-                clock,
-                "The clock was wrong then or is wrong now. New records use the present clock.",
-            )
-
-    def fix(self) -> Iterator[Fixed]:
-        """Set it to now."""
-        for finding in self.check():
-            os.utime(str(finding.where), ns=(self.store.now() * 1000,) * 2)
-            yield "clock-ahead", str(finding.where), "It was set to the present time."
 
 
 class Repository(Check):
@@ -449,8 +382,6 @@ def _lacking(index: Index, other: Index) -> int:
     keys = other.db.execute("SELECT key FROM line")
     return sum(ask("SELECT 1 FROM line WHERE key = ?", row).fetchone() is None for row in keys)
 
-
-NAMED_MAX = 5
 
 DAMAGED, EXPOSED = "clone-key", "clone-key-exposed"
 

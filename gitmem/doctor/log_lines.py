@@ -6,7 +6,6 @@ summary of each signal.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import groupby
@@ -22,8 +21,8 @@ from ..log.union import canonical
 from ..memory import relations
 from ..memory.node_tables import NODE
 from ..order.content import content_of, digest_bytes, is_imported
-from ..order.cycles import cyclic_components, find_cycles
-from ..order.node import SIZE_MAX, content_digest_text, ignored_fields
+from ..order.cycles import find_cycles
+from ..order.node import content_digest_text
 from ..outcome import Struct, command
 from ..records.lines import explain_unreadable as record_problem
 from ..records.lines import read
@@ -34,7 +33,7 @@ from .findings import Check, Examination, Finding, by, note, problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..records.record_types import PatchRecord, ReceiptRecord, SignalRecord
+    from ..records.record_types import ReceiptRecord, SignalRecord
     from ..store import Store
 
 
@@ -62,14 +61,13 @@ class RecordIds(Check):
         where: Returns the location of a line.
     """
 
-    codes = ("two-contents", "unknown-id", "swapped-content", "no-digest", "cycle")
+    codes = ("two-contents", "unknown-id", "swapped-content", "no-digest")
 
     def __init__(self, run: Examination, where: Callable[[bytes], str]) -> None:
         super().__init__(run)
         self._db = run.rebuilt.db
         self._where = where
         self._digests: dict[str, bytes | set[bytes]] = {}
-        self._named: dict[str, tuple[str, ...]] = {}
         self._waiting: list[tuple[LogLine, _Reference]] = []  # to lines that were not added yet
 
     def add(self, kind: str, read: Iterable[tuple[LogLine, Any]]) -> None:
@@ -96,13 +94,10 @@ class RecordIds(Check):
             known.add(digest)
         elif known != digest:
             self._digests[id] = {known, digest}
-        named = _named(record)
-        if named:
-            self._named[id] = named
-        return bool(named)
+        return bool(_named(record))
 
     def check(self) -> Iterator[Finding]:
-        """Yield ids with several contents, answers to missing content, unknown ids, and cycles."""
+        """Yield ids with several contents, answers to missing content, and unknown ids."""
         for id in [id for id, digests in self._digests.items() if isinstance(digests, set)]:
             yield from self._check_contents(id)
         for each, reference in self._waiting:
@@ -110,25 +105,11 @@ class RecordIds(Check):
             if fault is not None and not catch_up.is_held(self._db, each.line):
                 is_own = form.writer_of(each.line) in self.store.own().writers
                 yield from _tell(each, reference, fault, by(is_own))
-        count = {id for (id,) in self._db.execute("SELECT signal_id FROM signal")}  # held ones do not
-        named = {id: names for id, names in self._named.items() if id in count}
-        edges = {id: [name for name in names if name in named] for id, names in named.items()}
-        for id in sorted({id for component in cyclic_components(edges) for id in component}):
-            yield note(
-                "cycle",
-                f"{id} names itself, directly or through others, as seen before it.",
-                partial(self._where_id, id),
-                "These references are ignored. gitmem does not write such records; ask the author.",
-                command("gitmem", "thread", id),
-            )
 
     def _check_contents(self, id: str) -> Iterator[Finding]:
-        """Report an id with several contents; keep the names of its effective line."""
+        """Report an id with several contents."""
         lines = self._lines(id)
         read = [records.read_kind("signal", line) for line in lines]
-        self._named.pop(id, None)
-        if read and read[0] is not None and (named := _named(read[0])):
-            self._named[id] = named
         contents = [
             (content_of(record, digest_bytes(line)), line) for record, line in zip(read, lines, strict=True)
         ]
@@ -159,9 +140,6 @@ class RecordIds(Check):
     def _lines(self, id: str) -> list[bytes]:
         """Return the lines of a signal, the effective one first."""
         return sorted(str(body).encode() for (body,) in self._db.execute(_LINES, (id,)))
-
-    def _where_id(self, id: str) -> str:
-        return self._where(self._lines(id)[0])
 
 
 class _Reference:
@@ -250,16 +228,13 @@ _BLOCKS = (
     "SELECT from_id, to_id FROM relation WHERE type = 'blocks'"
     f" AND {_BLOCKING.format('from_id')} AND {_BLOCKING.format('to_id')}"
 )
-_SUMMARIZED = (
-    "SELECT id, summarized_into FROM node WHERE summarized_into IS NOT NULL AND summarized_into <> id"
-)
 
 
 class LogLines(Check):
     """One pass over the lines of the tip, for all checks and to fill an index."""
 
     codes = (
-        *("crlf", "not-canonical", "odd-file", "deep-folder", "conflict-marker", "torn-line"),
+        *("crlf", "not-canonical", "odd-file", "deep-folder", "conflict-marker"),
         *("unreadable-line", "unknown-kind", "invalid-record", "future-line"),
     )
 
@@ -271,7 +246,6 @@ class LogLines(Check):
         self._outside: set[bytes] = set()  # keys of lines that are only in files that the index does not read
         self._waiting: list[LogLine] = []
         self._size = 0
-        self._torn: list[LogLine] = []  # invalid lines that may be the beginning of a line
         self._own: list[LogLine] = []  # lines that are no records and name this user as their writer
         self._limit = form.format_at(self.store.now() + AHEAD_MICROS)
         self._ahead = 0
@@ -330,8 +304,6 @@ class LogLines(Check):
         self._filling(lambda: self._fill.end(None if self.run.damaged else tip))
         if self._own and self.run.failure is None:
             yield from self._check_own()
-        if self._torn:
-            yield from self._check_torn(tip)
         if self._last_ahead is not None:
             yield note(
                 "future-line",
@@ -385,8 +357,6 @@ class LogLines(Check):
                     self._last_ahead = each
         for kind in ("signal", "receipt"):
             self._ids.add(kind, [found for found in by_kind.get(kind, ()) if found[0].file is not None])
-        for each, patch in by_kind.get("patch", ()):
-            yield from self._nodes.check_patch(each, patch)
         for each in unread:
             yield from self._check_unread(each, note)
         filled = [
@@ -421,10 +391,14 @@ class LogLines(Check):
             )
             return
         if form.validation_error(line) is not None:
-            if len(line) > form.LINE_MAX_BYTES:
-                yield _unreadable(each)
-            else:
-                self._torn.append(each)
+            # Nobody can have attested it as it is.
+            yield note(
+                "unreadable-line",
+                f"Not a valid line of the log: it {form.validation_error(line)}.",
+                each.where,
+                "If it was a record, its author's clone may have it complete: sync there. It is kept but not used.",
+                "gitmem sync",
+            )
             return
         reason = record_problem(line) or "it cannot be read"
         if "unknown" in reason or "schema_version" in reason:
@@ -442,65 +416,6 @@ class LogLines(Check):
                 each.where,
                 "Its author should write it again as a new record. It is kept but not used.",
             )
-
-    def _check_torn(self, tip: str) -> Iterator[Finding]:
-        """Report invalid lines: as torn if the log has the whole line, else as unreadable."""
-        files = recovery.walk_contents(self.store.git, tip, lambda *_: None)
-        lines = (
-            raw.rstrip(b"\r")
-            for path, entry, content in files
-            if tree_union.is_plain_segment(path, entry)
-            for raw in content.split(b"\n")
-        )
-        found = torn((each.line for each in self._torn), lines, _is_record)
-        for each in self._torn:
-            if each.line in found:
-                what = "A truncated copy of a line that is also present in full."
-                yield note("torn-line", what, each.where, KEPT)
-            else:
-                yield _unreadable(each)
-
-
-def torn(suspects: Iterable[bytes], lines: Iterable[bytes], is_whole: Callable[[bytes], bool]) -> set[bytes]:
-    """Return the suspects that are the beginning of a whole line.
-
-    If such a line exists, the first whole line that sorts after the suspect is one. So only the first of the lines
-    between two suspects is kept.
-
-    Args:
-        suspects: Lines that are not whole.
-        lines: All lines, in any order.
-        is_whole: Returns whether a line is whole; called for few lines.
-    """
-    every = sorted(suspects)
-    first: dict[int, bytes] = {}  # n: the first whole line between the suspects n and n + 1
-    for line in lines:
-        at = bisect_left(every, line)
-        known = first.get(at)
-        if at and (known is None or line < known) and is_whole(line):
-            first[at] = line
-    found: set[bytes] = set()
-    following: bytes | None = None
-    for number in range(len(every), 0, -1):
-        following = first.get(number, following)
-        if following is not None and following.startswith(every[number - 1]):
-            found.add(every[number - 1])
-    return found
-
-
-def _unreadable(each: LogLine) -> Finding:
-    """Return the finding of a line that nobody can have attested as it is."""
-    return note(
-        "unreadable-line",
-        f"Not a valid line of the log: it {form.validation_error(each.line)}.",
-        each.where,
-        "If it was a record, its author's clone may have it complete: sync there. It is kept but not used.",
-        "gitmem sync",
-    )
-
-
-def _is_record(line: bytes) -> bool:
-    return read(line) is not None and _has_head(line)
 
 
 def _has_head(line: bytes) -> bool:
@@ -533,30 +448,16 @@ class MemoryNodes(Check):
         where: Returns the location of a line.
     """
 
-    codes = ("left-aside", "two-contents", "unknown-id", "summary-circle", "circle")
+    codes = ("two-contents", "unknown-id", "circle")
 
     def __init__(self, run: Examination, where: Callable[[bytes], str]) -> None:
         super().__init__(run)
         self._db = run.rebuilt.db
         self._where = where
 
-    def check_patch(self, each: LogLine, record: PatchRecord) -> Iterator[Finding]:
-        """Report values of a patch that are too large to count."""
-        aside = ignored_fields(record)
-        if aside:
-            yield note(
-                "left-aside",
-                f"This patch names several nodes, and its {' and '.join(aside)} "
-                f"{'are' if aside[1:] else 'is'} larger than the {SIZE_MAX} bytes that count there.",
-                each.where,
-                "These fields are ignored; the rest of the patch is applied. Write them again, one node at a time.",
-                "gitmem mem update --help",
-            )
-
     def check(self) -> Iterator[Finding]:
         """Yield relations and patches of missing nodes, ambiguous ids, and nodes that block each other."""
         yield from self._check_contents()
-        yield from self._check_summaries()
         yield from self._check_patches()
         yield from self._check_relations()
         yield from self._check_cycles()
@@ -598,18 +499,6 @@ class MemoryNodes(Check):
                 "gitmem sync",
             )
 
-    def _check_summaries(self) -> Iterator[Finding]:
-        """Report cycles of nodes that are each other's summary: none of them hides another."""
-        leads = {id: {into} for id, into in self._db.execute(_SUMMARIZED)}
-        for circle in find_cycles(leads):
-            yield note(
-                "summary-circle",
-                f"Cycle of summaries: {' → '.join([*circle, circle[0]])}.",
-                partial(self._where_node, circle[0]),
-                "None of these summaries takes effect. gitmem does not write such records; ask the author.",
-                command("gitmem", "show", circle[0]),
-            )
-
     def _check_cycles(self) -> Iterator[Finding]:
         leads: dict[str, set[str]] = {}
         for from_id, to_id in self._db.execute(_BLOCKS):
@@ -627,10 +516,6 @@ class MemoryNodes(Check):
     def _where_number(self, number: int) -> str:
         (body,) = self._db.execute("SELECT body FROM line WHERE id = ?", (number,)).fetchone()
         return self._where(str(body).encode())
-
-    def _where_node(self, id: str) -> str:
-        (number,) = self._db.execute("SELECT line FROM node WHERE id = ?", (id,)).fetchone()
-        return self._where_number(number)
 
     def _where_related(self, relation_key: tuple[str, str, str]) -> str:
         last = relations.last_event(self._db, relation_key)

@@ -19,12 +19,10 @@ from ..log.ref import STALE_LOCK_SECONDS
 from ..log.ref_checks import LOST_PROJECTS, ProjectIds
 from ..outcome import command
 from ..store import Store
-from ..sync import autosync, fences, rebase, remote, sync_remotes, whereabouts
+from ..sync import autosync, rebase, remote, sync_remotes, whereabouts
 from . import wal_lines
 from .clone_files import move_aside
 from .findings import SYNC, Check, Examination, Finding, Fixed, note, problem
-
-OURS = (ref.LOG_REF, ref.PUBLISHED_REF)
 
 
 class RefFiles(Check):
@@ -135,9 +133,9 @@ class RemoteCopies(Check):
 
 
 class OtherRefs(Check):
-    """Refs with a log's name that are not logs of this project, and refs that are not needed."""
+    """Refs with a log's name that are not logs of this project."""
 
-    codes = ("not-a-log", "foreign-log", "newer-format", "local-branch", "leftover-ref")
+    codes = ("not-a-log", "foreign-log", "newer-format", "local-branch")
 
     def check(self) -> Iterator[Finding]:
         log, git, ids = self.store.log, self.store.git, ProjectIds(self.store.log)
@@ -179,17 +177,6 @@ class OtherRefs(Check):
                 f"{ref.LOG_REF} is the log. After a sync has merged the branch, delete it: git branch -D gitmem",
                 "gitmem sync",
             )
-        for name, oid in every.items():
-            if name not in OURS and not name.startswith(
-                (ref.REMOTES_PREFIX, "refs/gitmem/outbox/", fences.LOCAL)
-            ):
-                yield note(
-                    "leftover-ref",
-                    f"{name} is not a ref of gitmem, or was left by a killed command.",
-                    name,
-                    "Delete it if it is not yours.",
-                    command("git", "update-ref", "-d", name, oid),
-                )
 
 
 def is_hub(store: Store) -> bool:
@@ -562,40 +549,6 @@ class UnreadFetch(Check):
         found = whereabouts.unread(self.store)
         if found:
             yield note("fetched-unread", f"{found}.", "", "A sync checks and reads them.", SYNC)
-
-
-class LeftOutboxes(Check):
-    """Outboxes of the last sync without lines that the shared log lacks."""
-
-    codes = ("outbox-left",)
-
-    def check(self) -> Iterator[Finding]:
-        left = self._left()
-        if left:
-            one = len(left) == 1
-            yield note(
-                "outbox-left",
-                f"{len(left)} outbox{'' if one else 'es'} of a remote {'has' if one else 'have'} no lines that the log lacks.",
-                left[0],
-                "The next sync deletes those that still exist.",
-                "gitmem sync",
-            )
-
-    def _left(self) -> list[str]:
-        git = self.store.git
-        shared = git.tip(ref.PUBLISHED_REF)
-        if shared is None:
-            return []
-        left = []
-        for name, oid in git.refs(ref.REMOTES_PREFIX).items():
-            try:
-                if not log_refs.is_outbox(name) or not name.endswith(oid):
-                    continue
-                if not tree_union.new_lines(git, git.commit(oid).tree, [git.commit(shared).tree]):
-                    left.append(name)
-            except KeyError:
-                continue  # reported by the check of the copies of remote refs
-        return left
 
 
 class RoleFiles(Check):

@@ -37,10 +37,10 @@ def test_what_was_mended_is_said_and_the_rest_is_left(
 def test_it_is_told_in_text(run: Run, start: Callable[..., str], repo: Path) -> None:
     """A finding, what was done, and no advice to do it."""
     start("Planck")
-    (repo / ".git/gitmem/log").touch()
+    (repo / ".git/gitmem/wal/notes.txt").touch()
     lines = run("doctor", "--fix").out.splitlines()
     (at,) = (number for number, line in enumerate(lines) if line.startswith("fixed: "))
-    assert lines[at].endswith("[hidden-log]") and "/gitmem/aside/" in lines[at + 1]
+    assert lines[at].endswith("[wal-file]") and "/gitmem/aside/" in lines[at + 1]
     assert "No problems found, 1 fixed; checked" in "\n".join(lines)
 
 

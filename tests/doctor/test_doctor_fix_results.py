@@ -111,13 +111,6 @@ def test_what_waits_is_committed(clone: Clone) -> None:
     assert not old.exists() and "waits" in clone.texts()[-1] + clone.texts()[0]
 
 
-def test_a_clock_that_was_ahead_is_set(clone: Clone) -> None:
-    signal(clone, "sig-bbbbbbbbbbbb", "more")
-    ahead = clone.store.now() / 1e6 + 7200
-    os.utime(clone.path / ".git/gitmem/clock", (ahead, ahead))
-    assert (only(doctor.fix(clone.store)).code, doctor.examine(clone.store).findings) == ("clock-ahead", [])
-
-
 @pytest.mark.parametrize(
     "driver",
     [
@@ -221,10 +214,10 @@ def test_a_clone_without_a_log_gets_none(hub: Hub) -> None:
 def test_a_damaged_branch_of_the_users_does_not_end_the_look(clone: Clone) -> None:
     """It is said what could not be looked at, and the rest is mended."""
     (clone.path / ".git/refs/heads/gitmem").write_bytes(b"")
-    (clone.path / ".git/gitmem/log").touch()
+    clone.store.db().execute("DELETE FROM line")
     found = doctor.fix(clone.store)
     states = {finding.code: finding.state for finding in found.findings}
-    assert states["not-checked"] == "needs-you" and states["hidden-log"] == "fixed" and found.status == 1
+    assert states["not-checked"] == "needs-you" and states["index"] == "fixed" and found.status == 1
 
 
 def test_what_could_not_be_read_is_said_in_words(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,15 +247,6 @@ def test_a_finding_tells_whether_it_is_mended(clone: Clone) -> None:
     assert finding.fixable and finding.state == "found" and finding.command == "gitmem doctor --fix"
     fields = ["code", "severity", "what", "where", "fix", "command", "fixable", "state", "did"]
     assert list(finding.as_json()) == fields
-
-
-def test_outboxes_that_hold_nothing_new_are_for_a_sync(clone: Clone) -> None:
-    """The network is not used to mend."""
-    clone.exchange()
-    git("push", "--quiet", "origin", "refs/gitmem/log:refs/gitmem/outbox/" + clone.tip, cwd=clone.path)
-    git("fetch", "--quiet", "origin", "+refs/gitmem/*:refs/gitmem/remotes/origin/gitmem/*", cwd=clone.path)
-    finding = only(doctor.fix(clone.store))
-    assert (finding.code, finding.state, finding.command) == ("outbox-left", "left", "gitmem sync")
 
 
 def test_what_is_acknowledged_meanwhile_is_not_missing(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:

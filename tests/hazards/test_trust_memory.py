@@ -238,7 +238,6 @@ def test_what_others_hide_is_counted_and_needs_a_visible_summary(shared: tuple[H
     )
     planck.sync()
     assert "Never push to main" in planck("mem", "context").out
-    assert "summary-circle" in planck("doctor", "--json").out
     hub.forge(line("node", at=hours_later(1), id="mem-summary00003", content="three", **summary),
               line("patch", at=hours_later(2), id="patch-forged0002", node_ids=[id],
                    after=["patch-forged0001"], summarized_into="mem-summary00003", **MALLORY))  # fmt: skip

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from gitmem import records
-from gitmem.doctor import doctor
 from gitmem.memory import listing, stored_nodes
 from gitmem.order import node as bulk_values
 
@@ -105,7 +104,7 @@ def test_our_own_changes_of_several_nodes_lose_nothing(desk: Desk, field: str) -
 
 
 @pytest.mark.usefixtures("commits")
-def test_what_is_left_aside_is_not_shown_as_a_change_and_doctor_reports_it(desk: Desk) -> None:
+def test_what_is_left_aside_is_not_shown_as_a_change(desk: Desk) -> None:
     ids = [desk.write(f"node {number}") for number in range(2)]
     raw(
         desk.store,
@@ -119,10 +118,6 @@ def test_what_is_left_aside_is_not_shown_as_a_change_and_doctor_reports_it(desk:
 
     (change,) = listing.show(desk.store, ids[0]).history
     assert change.fields == {"lane": "l"}
-    (found,) = [each for each in doctor.examine(desk.store).findings if each.code == "left-aside"]
-    assert found.severity == "note"
-    assert "its content and tags are larger" in found.what
-    assert doctor.examine(desk.store).healthy
 
 
 def test_the_size_is_of_values_and_not_of_the_bytes_of_a_line() -> None:
