@@ -207,16 +207,6 @@ class KeyOrderApp(App[None]):
 MARK_BYTES = 64 * 1024 * 1024  # no message that was shown is cut when it is read again to be marked
 
 
-def reply(store: Store, caller: Caller, signal_id: str, text: str, intent: str | None) -> list[str]:
-    """Answer a signal, with a decision if `intent` is one.
-
-    Raises:
-        UsageError: The answer is invalid. Nothing was written.
-        StoreError: It can't be recorded.
-    """
-    return lines_of(send.send(store, caller, text, reply_to=signal_id, intent=intent))
-
-
 def look_at_reply(
     store: Store, caller: Caller, signal_id: str, intent: str | None
 ) -> tuple[str, Sequence[str]]:
@@ -227,16 +217,6 @@ def look_at_reply(
     """
     to, remarks = reply_context.look_ahead(store, caller, signal_id, intent or INTENTS[0])
     return ", ".join(sender_text(each.display_name, each.address) for each in to), remarks
-
-
-def write_to(store: Store, caller: Caller, address: str, text: str) -> list[str]:
-    """Send a signal to an agent, which begins a thread.
-
-    Raises:
-        UsageError: The signal is invalid. Nothing was written.
-        StoreError: It can't be recorded.
-    """
-    return lines_of(send.send(store, caller, text, to=[address]))
 
 
 def answer_task(store: Store, caller: Caller, task_id: str, text: str) -> list[str]:
@@ -254,25 +234,6 @@ def answer_task(store: Store, caller: Caller, task_id: str, text: str) -> list[s
             code="remote-task",
         )
     return task_text.change(task_decisions.message(store, caller, task_id, text))
-
-
-def look_at_gate(store: Store, caller: Caller, wu: str) -> Gate:
-    """Return whether the gate of a work unit is open for the caller.
-
-    Raises:
-        UsageError: The work unit is invalid or unknown.
-    """
-    return gates.check(store, caller, wu=wu)
-
-
-def pass_gate(store: Store, caller: Caller, wu: str, reason: str) -> Gate:
-    """Pass the closed gate of a work unit; return it as it is now.
-
-    Raises:
-        UsageError: The reason is empty, or the work unit invalid. Nothing was written.
-        StoreError: It can't be recorded.
-    """
-    return gates.check(store, caller, wu=wu, reason=reason)
 
 
 def mark_shown(store: Store, caller: Caller, shown: Mapping[str, Collection[str]]) -> int:
@@ -338,8 +299,12 @@ class Answers(Struct):
         signal_id, word = signal["signal_id"], intent or REPLY
         asked = within(message_frame.quote_lines(signal["message"])[0], TITLE_COLUMNS)
 
-        async def send(text: str) -> str | None:
-            return await self._record(lambda store, caller: reply(store, caller, signal_id, text, intent))
+        async def answer(text: str) -> str | None:
+            return await self._record(
+                lambda store, caller: lines_of(
+                    send.send(store, caller, text, reply_to=signal_id, intent=intent)
+                )
+            )
 
         async def look() -> tuple[list[str], str]:
             try:
@@ -355,7 +320,7 @@ class Answers(Struct):
             f"{word} {signal_id}",
             [f"{word}, as {self.who}", asked],
             f"Record {word}",
-            send,
+            answer,
             WORDS.get(word, ""),
             look,
         )
@@ -379,7 +344,9 @@ class Answers(Struct):
         elif to is not None:
 
             async def write(text: str) -> str | None:
-                return await self._record(lambda store, caller: write_to(store, caller, to, text))
+                return await self._record(
+                    lambda store, caller: lines_of(send.send(store, caller, text, to=[to]))
+                )
 
             title = [f"Signal to {detail.to_name}, as {self.who}"]
             await self._ask(Write(f"to {to}", title, "Record signal", write))
@@ -397,7 +364,7 @@ class Answers(Struct):
             if not wu:
                 return "Type a work unit, such as WU-123."
             try:
-                found = await self._log_access.run(lambda store, caller: look_at_gate(store, caller, wu))
+                found = await self._log_access.run(lambda store, caller: gates.check(store, caller, wu=wu))
             except Exception as error:
                 return error_sentence(error)
             self._show(board.gate_detail(found))
@@ -416,7 +383,7 @@ class Answers(Struct):
         found: list[Gate] = []
 
         def record(store: Store, caller: Caller, text: str) -> list[str]:
-            found.append(pass_gate(store, caller, wu, text))
+            found.append(gates.check(store, caller, wu=wu, reason=text))
             return signal_text.gate(found[0])
 
         async def passed(text: str) -> str | None:

@@ -9,11 +9,12 @@ import sys
 import threading
 from typing import ClassVar
 
+from rich.style import Style
 from rich.text import Text
 from textual.binding import Binding
 from textual.containers import Container
 from textual.message import Message
-from textual.widgets import Footer, Input, Static
+from textual.widgets import DataTable, Footer, Input, Static
 
 from . import answers, board, panes
 from .answers import Answers, Help, KeyOrderApp
@@ -38,7 +39,12 @@ Screen { layout: vertical; }
 #tabs, #status { height: 1; }
 #body { height: 1fr; }
 #lists { height: 1fr; }
-ListPane, DetailPane { height: 1fr; scrollbar-size: 1 1; overflow-x: hidden; }
+ListPane, DetailPane { height: 1fr; scrollbar-size: 1 1; overflow-x: hidden; background: ansi_default; color: ansi_default; }
+ListPane:focus { background-tint: transparent; }
+ListPane .datatable--header, ListPane .datatable--cursor, ListPane .datatable--hover { background: ansi_default; color: ansi_default; background-tint: transparent; }
+ListPane .datatable--header { text-style: bold underline; }
+ListPane .datatable--cursor { text-style: underline; }
+ListPane:focus .datatable--cursor { text-style: reverse; }
 DetailPane { scrollbar-gutter: stable; }
 ListPane { display: none; }
 ListPane.active { display: block; }
@@ -136,6 +142,7 @@ class TopApp(KeyOrderApp):
     def __init__(self, at: Environment) -> None:
         super().__init__(ansi_color=True)
         self.theme = "ansi-dark"
+        self.animation_level = "none"
         self.limits = dict.fromkeys(PANES, board.LISTED)
         self.board: Board | None = None
         self.active = WAITS
@@ -151,7 +158,7 @@ class TopApp(KeyOrderApp):
 
     def compose(self) -> ComposeResult:
         """Make the parts."""
-        yield Tabs()
+        yield Static("", id="tabs", markup=False)
         with Container(id="body"):
             with Container(id="lists"):
                 for pane in PANES:
@@ -186,7 +193,7 @@ class TopApp(KeyOrderApp):
             one = self._list(pane)
             one.set_rows(found.rows[pane], found.more[pane])
             one.border_title = found.heads[pane]
-            share = min(len(one.rows), ROWS_MOST) + ROWS_LEAST
+            share = min(len(one.listed), ROWS_MOST) + ROWS_LEAST
             one.styles.height = f"{share * (3 if pane == WAITS else 2)}fr"
         self._show_tabs()
         self._failed = ""
@@ -200,14 +207,12 @@ class TopApp(KeyOrderApp):
         self._failed = event.said
         self._show_status()
 
-    def on_tabs_chosen(self, event: Tabs.Chosen) -> None:
-        """Show the list that was clicked."""
-        self.action_pane(event.pane)
-
-    def on_list_pane_opened(self, event: ListPane.Opened) -> None:
+    def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
         """Open what a row is about."""
-        self._say("")
-        self._load(board.kind_of(event.pane, event.row.id), event.row.id)
+        pane = event.data_table
+        if isinstance(pane, ListPane) and pane.current is not None:
+            self._say("")
+            self._load(board.kind_of(pane.pane, pane.current.id), pane.current.id)
 
     def on_detail_pane_chosen(self) -> None:
         """Offer the keys that fit."""
@@ -374,11 +379,10 @@ class TopApp(KeyOrderApp):
         style = panes.COLOURS["REJECT"] if self._failed or self._is_wrong else panes.BOLD
         if not said and self.board is not None:
             said, style = " · ".join([self.board.who, *self.board.notes]), panes.DIM
-        row = panes.strip(said, max(1, self.size.width), style)
-        self.query_one("#status", Static).update(Text(row.text, style))
+        self.query_one("#status", Static).update(panes.one_line(said, style))
 
     def _show_tabs(self) -> None:
-        self.query_one(Tabs).show(self.board, self.active, self.size.width)
+        self.query_one("#tabs", Static).update(tabs(self.board, self.active, self.size.width))
 
 
 def mode(width: int, height: int) -> str:
@@ -389,41 +393,19 @@ def mode(width: int, height: int) -> str:
     return "narrow"
 
 
-class Tabs(Static):
-    """The line with the names of the lists; a click shows one. A narrow screen has short names."""
-
-    class Chosen(Message):
-        """A list was clicked."""
-
-        def __init__(self, pane: str) -> None:
-            super().__init__()
-            self.pane = pane
-
-    def __init__(self) -> None:
-        super().__init__("", id="tabs", markup=False)
-        self._ends: list[tuple[int, str]] = []
-
-    def show(self, board: Board | None, active: str, width: int) -> None:
-        """Show the numbers of the lists, and which is active."""
-        text, self._ends = Text(no_wrap=True, overflow="crop"), []
-        heads = board.heads if board is not None else {}
-        names = [heads.get(pane, pane.capitalize()) for pane in PANES]
-        labels = [f" {number} {name} " for number, name in enumerate(names, 1)]
-        if sum(map(len, labels)) > width:
-            short = [
-                f"{pane[:3].capitalize()}{_marks(name)}" for pane, name in zip(PANES, names, strict=True)
-            ]
-            labels = [f"{number} {name} " for number, name in enumerate(short, 1)]
-        for pane, label in zip(PANES, labels, strict=True):
-            text.append(label, panes.REVERSE if pane == active else panes.PLAIN)
-            self._ends.append((len(text), pane))
-        self.update(text)
-
-    def on_click(self, event: events.Click) -> None:
-        """Say which list was clicked."""
-        pane = next((pane for end, pane in self._ends if event.x < end), None)
-        if pane is not None:
-            self.post_message(self.Chosen(pane))
+def tabs(board: Board | None, active: str, width: int) -> Text:
+    """Return the names of the lists with their numbers; a click on one shows it. A narrow screen has short names."""
+    heads = board.heads if board is not None else {}
+    names = [heads.get(pane, pane.capitalize()) for pane in PANES]
+    labels = [f" {number} {name} " for number, name in enumerate(names, 1)]
+    if sum(map(len, labels)) > width:
+        short = [f"{pane[:3].capitalize()}{_marks(name)}" for pane, name in zip(PANES, names, strict=True)]
+        labels = [f"{number} {name} " for number, name in enumerate(short, 1)]
+    found = Text(no_wrap=True, overflow="crop")
+    for pane, label in zip(PANES, labels, strict=True):
+        click = Style.from_meta({"@click": f"app.pane('{pane}')"})
+        found.append(label, (panes.REVERSE if pane == active else panes.PLAIN) + click)
+    return found
 
 
 def _marks(head: str) -> str:

@@ -1,6 +1,6 @@
 """The panes: lists with a cursor, and the detail pane, which remembers what was on the screen.
 
-Lines are plain text without any markup, wrapped to a width. Only the visible rows are drawn, so the length of a list does not matter.
+Lines are plain text without any markup. The detail pane wraps them to its width and draws only the visible ones.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ from typing import ClassVar
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
+from rich.text import Text
 from textual.binding import Binding, BindingType
-from textual.geometry import Region, Size
+from textual.geometry import Size
 from textual.message import Message
 from textual.screen import Screen
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from textual.widgets import DataTable
 
 from gitmem.outcome import Struct
 from gitmem.text.sanitize import is_unsafe
@@ -39,19 +41,16 @@ PLAIN = Style()
 BOLD = Style(bold=True)
 DIM = Style(dim=True)
 REVERSE = Style(reverse=True)
-UNDERLINE = Style(underline=True)
 COLOURS = {
-    "asks": Style(color="yellow", bold=True), "new": BOLD, "quiet": DIM, "": PLAIN, "head": Style(bold=True, underline=True),
+    "asks": Style(color="yellow", bold=True), "new": BOLD, "quiet": DIM, "": PLAIN,
     "PROPOSE": Style(color="yellow", bold=True), "COUNTER": Style(color="magenta", bold=True),
     "AGREE": Style(color="green", bold=True), "REJECT": Style(color="red", bold=True), "INFO": Style(color="cyan", bold=True),
 }  # fmt: skip
 
 
-def within(text: str, width: int) -> str:
-    """Return a text of exactly this width; `…` marks a cut."""
-    if cell_len(text) <= width:
-        return set_cell_size(text, width)
-    return set_cell_size(set_cell_size(text, width - 1).rstrip() + "…", width) if width else ""
+def one_line(text: str, style: Style = PLAIN) -> Text:
+    """Return a text in a row, which cuts it where it ends. It is data: nothing in it acts as markup or link."""
+    return Text(text, style, no_wrap=True, overflow="ellipsis")
 
 
 def strip(text: str, width: int, style: Style = PLAIN) -> Strip:
@@ -61,180 +60,101 @@ def strip(text: str, width: int, style: Style = PLAIN) -> Strip:
     return Strip([Segment(set_cell_size(text, width), style)], width)
 
 
-GAP = " "
 LAST_LEAST = 18  # columns that the last cell keeps while others can be left out
-MEASURED = 200  # rows whose cells decide on widths
 
 
-class ListPane(ScrollView, can_focus=True):
+class ListPane(DataTable[Text]):
     """One of the lists.
 
     Args:
         name: Its name, see `board.PANES`.
+
+    Attributes:
+        listed: The rows that it shows.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", "Up", show=False),
-        Binding("down,j", "move(1)", "Down", show=False),
-        Binding("pageup", "page(-1)", "Page up", show=False),
-        Binding("pagedown", "page(1)", "Page down", show=False),
-        Binding("home", "edge(0)", "First", show=False),
-        Binding("end", "edge(1)", "Last", show=False),
-        Binding("enter", "open", "Open"),
+        Binding("k", "cursor_up", "Up", show=False),
+        Binding("j", "cursor_down", "Down", show=False),
+        Binding("home", "scroll_top", "First", show=False),
+        Binding("end", "scroll_bottom", "Last", show=False),
+        Binding("enter", "select_cursor", "Open"),
     ]
 
-    class Opened(Message):
-        """Somebody wants to see what a row is about."""
-
-        def __init__(self, pane: str, row: Row) -> None:
-            super().__init__()
-            self.pane = pane
-            self.row = row
-
     def __init__(self, name: str) -> None:
-        super().__init__(id=name)
+        super().__init__(id=name, cursor_type="row", cell_padding=0)
         self.pane = name
-        self.every: Sequence[Row] = ()
-        self.rows: list[Row] = []
+        self.listed: list[Row] = []
         self.more = 0
-        self.cursor = 0
-        self._filter = ""
-        self._read = False
-        self._widths: list[int] = []
-        self._laid_out: tuple[int, list[int]] = (-1, [])
+        self._every: Sequence[Row] | None = None  # None before the log was read
+        self._words: list[str] = []
 
     def set_rows(self, rows: Sequence[Row], more: int) -> None:
         """Show these rows; the cursor stays on what it is on, or on the first row."""
-        self.every, self.more, self._read = rows, more, True
-        self._select()
+        self._every, self.more = rows, more
+        self._fill()
 
     def set_filter(self, text: str) -> None:
         """Show only the rows that contain each word."""
-        self._filter = text.casefold()
-        self._select()
-
-    def _select(self) -> None:
-        at = self.current.id if self.current is not None and self.cursor else None
-        words = self._filter.split()
-        self.rows = [each for each in self.every if all(word in each.words for word in words)]
-        places = {each.id: place for place, each in enumerate(self.rows)}
-        self.cursor = places.get(at, min(self.cursor, max(0, len(self.rows) - 1))) if at is not None else 0
-        measured = self.rows[:MEASURED]
-        self._widths = [
-            min(each.most, max([cell_len(each.head), *(cell_len(row.cells[place]) for row in measured)]))
-            for place, each in enumerate(COLUMNS[self.pane][:-1])
-        ]
-        self._laid_out = (-1, [])
-        self.virtual_size = Size(1, len(self.rows) + 1 + (self.more > 0))
-        self.refresh()
-        self.call_after_refresh(self._follow_cursor)
+        self._words = text.casefold().split()
+        self._fill()
 
     @property
     def current(self) -> Row | None:
         """The row that the cursor is on."""
-        return self.rows[self.cursor] if self.cursor < len(self.rows) else None
-
-    def action_move(self, by: int) -> None:
-        """Move the cursor by this many rows."""
-        self._go(self.cursor + by)
-
-    def action_page(self, by: int) -> None:
-        """Move the cursor by this many pages."""
-        self._go(self.cursor + by * max(1, self.size.height - 2))
-
-    def action_edge(self, last: int) -> None:
-        """Move the cursor to the first or the last row."""
-        self._go(len(self.rows) if last else 0)
-
-    def action_open(self) -> None:
-        """Ask for what the row under the cursor is about."""
-        if self.current is not None:
-            self.post_message(self.Opened(self.pane, self.current))
-
-    def on_click(self, event: events.Click) -> None:
-        """Move the cursor to the clicked row, and open it."""
-        place = event.get_content_offset(self)
-        if place is None or place.y == 0:
-            return
-        row = place.y + self.scroll_offset.y - 1
-        if row < len(self.rows):
-            self._go(row)
-            self.action_open()
-
-    def _go(self, to: int) -> None:
-        before, self.cursor = self.cursor, max(0, min(to, len(self.rows) - 1))
-        top = self.scroll_offset.y
-        self._follow_cursor()
-        if self.scroll_offset.y == top:
-            for place in (before, self.cursor):
-                self.refresh(Region(0, place - top + 1, self.size.width, 1))
-
-    def _follow_cursor(self) -> None:
-        """Scroll as far as is needed to see the cursor; the heading stays above the rows."""
-        top, height = self.scroll_offset.y, max(1, self.size.height - 1)
-        wanted = min(max(top, self.cursor - height + 1), self.cursor)
-        if self.cursor == len(self.rows) - 1 and self.more:
-            wanted = max(wanted, self.cursor - height + 2)
-        if wanted != top:
-            self.scroll_to(y=wanted, animate=False, immediate=True)
-
-    def on_focus(self) -> None:
-        """Show the cursor as the one that keys move."""
-        self.refresh()
-
-    def on_blur(self) -> None:
-        """Show the cursor as one that keys do not move."""
-        self.refresh()
+        return self.listed[self.cursor_row] if self.cursor_row < len(self.listed) else None
 
     def on_resize(self) -> None:
-        """Keep the cursor on the screen."""
-        self._follow_cursor()
+        """Divide the width anew."""
+        self._fill()
 
-    def render_line(self, y: int) -> Strip:
-        """Return a row of the screen: the heading, or a row of the list."""
-        width = self.scrollable_content_region.width  # beside the scroll bar
-        if y == 0:
-            heads = [each.head for each in COLUMNS[self.pane]]
-            return strip(self._text(heads, width), width, COLOURS["head"])
-        place = y - 1 + self.scroll_offset.y
-        if place < len(self.rows):
-            row = self.rows[place]
-            style = COLOURS[row.style]
-            if place == self.cursor:
-                style += REVERSE if self.has_focus else UNDERLINE
-            return strip(self._text(row.cells, width), width, style)
-        return strip(self._below(place - len(self.rows), width), width, DIM)
+    def on_click(self, event: events.Click) -> None:
+        """Let one click open a row: a table opens the cell that the cursor is on."""
+        meta = event.style.meta
+        if meta.get("row", -1) >= 0:
+            self.move_cursor(row=meta["row"], column=meta["column"])
 
-    def _below(self, place: int, width: int) -> str:
-        """Return a line below the rows: how many there are more, or why there are none."""
-        if self.rows:
-            return f"{self.more} more not shown; o shows more" if self.more and place == 0 else ""
-        if self.every:
-            said = "Nothing matches the filter; Escape ends it."
-        else:
-            said = NOTHING[self.pane] if self._read else "Reading the log…"
-        pieces = list(wrap(said, width, cell_len))
-        return pieces[place] if place < len(pieces) else ""
+    def _fill(self) -> None:
+        """Show the rows that have the words of the filter, or why there are none."""
+        on, top = self.current.id if self.current is not None and self.cursor_row else None, self.scroll_y
+        rows = [each for each in self._every or () if all(word in each.words for word in self._words)]
+        self.listed = rows
+        self.clear(columns=True)
+        widths = self._widths()
+        for column, width in zip(COLUMNS[self.pane], widths, strict=True):
+            if width:
+                self.add_column(one_line(column.head), width=width)
+        for row in rows:
+            shown = [cell for cell, width in zip(row.cells, widths, strict=True) if width]
+            self.add_row(*(one_line(each, COLOURS[row.style]) for each in shown))
+        if below := self._below():
+            blank = [Text()] * (len(self.columns) - 1)
+            self.add_row(*blank, Text(below, DIM), height=None)
+        places = {each.id: place for place, each in enumerate(rows)}
+        self.scroll_to(y=top, animate=False)
+        self.move_cursor(row=places.get(on, 0) if on is not None else 0, animate=False)
 
-    def _text(self, cells: Sequence[str], width: int) -> str:
-        """Return the cells of a row in their columns."""
-        if self._laid_out[0] != width:
-            self._laid_out = (width, self._fit(width))
-        widths = self._laid_out[1]
-        shown = [within(cell, wide) for cell, wide in zip(cells, widths, strict=False) if wide]
-        left = width - sum(widths) - len(GAP) * len(shown)
-        return GAP.join([*shown, within(cells[-1], max(0, left))])
+    def _below(self) -> str:
+        """Return what stands below the rows: how many there are more, or why there are none."""
+        if self.listed:
+            return f"{self.more} more not shown; o shows more" if self.more else ""
+        if self._every:
+            return "Nothing matches the filter; Escape ends it."
+        return NOTHING[self.pane] if self._every is not None else "Reading the log…"
 
-    def _fit(self, width: int) -> list[int]:
-        """Return the widths of all columns but the last; 0 for those that are left out."""
-        columns = COLUMNS[self.pane][:-1]
-        widths = [*self._widths] or [0] * len(columns)
-        turns = sorted((each.turn, place) for place, each in enumerate(columns) if each.turn)
-        for _, place in turns:
-            if sum(widths) + sum(map(bool, widths)) + LAST_LEAST <= width:
-                break
-            widths[place] = 0
-        return widths
+    def _widths(self) -> list[int]:
+        """Return the widths of the columns, each with the blank after it; 0 for those that are left out."""
+        columns, width = COLUMNS[self.pane], self.scrollable_content_region.width
+        if not self.listed:
+            return [*[0] * (len(columns) - 1), max(1, width)]
+        found = []
+        for place, each in enumerate(columns[:-1]):
+            longest = max(cell_len(text) for text in (each.head, *(row.cells[place] for row in self.listed)))
+            found.append(min(each.most, longest) + 1)
+        for _, place in sorted((each.turn, place) for place, each in enumerate(columns) if each.turn):
+            if sum(found) + LAST_LEAST > width:
+                found[place] = 0
+        return [*found, max(1, width - sum(found))]
 
 
 SHOWN_SECONDS = (
@@ -257,12 +177,9 @@ class DetailPane(ScrollView, can_focus=True):
     """Shows one thing. In a thread one signal is chosen: that is what an answer answers."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "scroll_by(-1)", "Up", show=False),
-        Binding("down,j", "scroll_by(1)", "Down", show=False),
-        Binding("pageup", "scroll_page(-1)", "Page up", show=False),
-        Binding("pagedown,space", "scroll_page(1)", "Page down", show=False),
-        Binding("home", "scroll_edge(0)", "Top", show=False),
-        Binding("end", "scroll_edge(1)", "End", show=False),
+        Binding("k", "scroll_up", "Up", show=False),
+        Binding("j", "scroll_down", "Down", show=False),
+        Binding("space", "page_down", "Page down", show=False),
         Binding("n", "choose(1)", "Next"),
         Binding("p", "choose(-1)", "Previous", show=False),
     ]
@@ -290,12 +207,11 @@ class DetailPane(ScrollView, can_focus=True):
 
     def show(self, detail: Detail | None) -> None:
         """Show something; the same thing anew keeps its place, and a new signal at the end is followed."""
-        before = self.detail
+        before, chosen = self.detail, self.signal
         is_same = (
             before is not None and detail is not None and (before.kind, before.id) == (detail.kind, detail.id)
         )
-        chosen, was_end = self.signal, self.scroll_offset.y >= self.max_scroll_y
-        anchor = self._anchor() if is_same else None
+        was_end = self.scroll_offset.y >= self.max_scroll_y
         self.detail = detail
         if not is_same:
             self._reported.clear()
@@ -307,8 +223,6 @@ class DetailPane(ScrollView, can_focus=True):
             self.call_after_refresh(self._begin)
         elif was_end and before is not None and before.limit == (detail.limit if detail is not None else 0):
             self.call_after_refresh(self._to, len(self._rows))
-        elif anchor is not None:
-            self.call_after_refresh(self._back, *anchor)
         self.post_message(self.Chosen())
 
     @property
@@ -341,21 +255,6 @@ class DetailPane(ScrollView, can_focus=True):
         top = self._spans[at].start if at is not None else 0
         self._to(0 if top < self.size.height // 2 else top)
 
-    def _anchor(self) -> tuple[str, int] | None:
-        """Return the signal at the top of the screen, and how far its first row is above that."""
-        for place, span in enumerate(self._spans):
-            signal = self._blocks()[place].signal
-            if signal is not None and span.stop > self.scroll_offset.y:
-                return signal["signal_id"], self.scroll_offset.y - span.start
-        return None
-
-    def _back(self, signal_id: str, rows: int) -> None:
-        """Scroll so that a signal is where it was."""
-        for place, block in enumerate(self._blocks()):
-            if block.signal is not None and block.signal["signal_id"] == signal_id:
-                self._to(self._spans[place].start + rows)
-                return
-
     def _lay_out(self) -> None:
         """Wrap all lines to the width of the pane."""
         self._width = self.scrollable_content_region.width
@@ -378,28 +277,14 @@ class DetailPane(ScrollView, can_focus=True):
     def on_resize(self) -> None:
         """Wrap anew if the width has changed."""
         if self.scrollable_content_region.width != self._width:
-            was_hidden, anchor = not self._width, self._anchor()
+            was_hidden = not self._width
             self._lay_out()
             if was_hidden:
                 self.call_after_refresh(self._begin)
-            elif anchor is not None:
-                self.call_after_refresh(self._back, *anchor)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether a key does something now."""
         return action != "choose" or self.signal is not None
-
-    def action_scroll_by(self, rows: int) -> None:
-        """Scroll by this many rows."""
-        self._to(self.scroll_offset.y + rows)
-
-    def action_scroll_page(self, pages: int) -> None:
-        """Scroll by this many pages, which share a row."""
-        self._to(self.scroll_offset.y + pages * max(1, self.size.height - 1))
-
-    def action_scroll_edge(self, last: int) -> None:
-        """Scroll to the first or the last row."""
-        self._to(len(self._rows) if last else 0)
 
     def action_choose(self, by: int) -> None:
         """Choose the next signal or the one before."""

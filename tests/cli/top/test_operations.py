@@ -10,11 +10,10 @@ import pytest
 from cli.top import answers, board, panes
 from gitmem.agents import lifecycle
 from gitmem.agents.caller import Caller, CallerClaims
-from gitmem.errors import UsageError
 from gitmem.signals import inbox, send
 from gitmem.store import Store
 from gitmem.work import claim_work, new_task, task_work
-from tests.sandbox import SECOND, Clock, acting, annas, open_store
+from tests.sandbox import SECOND, Clock, acting, open_store
 
 LIMITS = dict.fromkeys(board.PANES, 50)
 
@@ -142,22 +141,6 @@ def test_rows_say_what_needs_somebody(desk: Desk) -> None:
     assert "src/a.py" in told and "only reading" in told
     assert board.listed_detail(found, "agents", desk.planck.session_id or "").to == desk.planck.session_id  # type: ignore[union-attr]
     assert board.listed_detail(found, "claims", "claim-gone") is None
-
-
-def test_answers_are_recorded_as_the_caller(desk: Desk) -> None:
-    asked = desk.say("Agreed?", to=["Curie"], intent="PROPOSE", wu="WU-7")
-    with pytest.raises(UsageError):
-        answers.pass_gate(desk.store, desk.curie, "WU-7", " ")
-    assert not answers.look_at_gate(desk.store, desk.curie, "WU-7").open
-
-    assert answers.pass_gate(desk.store, desk.curie, "WU-7", "it is small").passed
-    assert "REJECT" in answers.reply(desk.store, desk.curie, asked, "no", "REJECT")[0]
-    assert "INFO" in answers.write_to(desk.store, desk.curie, desk.planck.session_id or "", "hello")[0]
-
-    sent = inbox.read(desk.store, desk.planck).signals
-    assert [(each["intent"], each["message"], each["sender_identity"]) for each in sent] == [
-        ("REJECT", "no", annas("codex:builder:host")), ("INFO", "hello", annas("codex:builder:host")),
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

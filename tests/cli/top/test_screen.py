@@ -70,7 +70,7 @@ class Screen:
         ]
 
     def rows(self, pane: str) -> list[str]:
-        return [row.cells[-1] for row in self.app.query_one(f"#{pane}", ListPane).rows]
+        return [row.cells[-1] for row in self.app.query_one(f"#{pane}", ListPane).listed]
 
     @property
     def status(self) -> str:
@@ -172,7 +172,7 @@ def test_only_what_was_on_the_screen_is_marked(run: Run, desk: Screen) -> None:
         await screen.pilot.pause(0.5)
         assert screen.unread() == [long]
         await screen.keys("question_mark")
-        screen.app.pane.action_scroll_edge(1)  # what is drawn behind a dialog is not shown
+        screen.app.pane.action_scroll_end()  # what is drawn behind a dialog is not shown
         await screen.pilot.pause(0.5)
         assert screen.unread() == [long]
         await screen.keys("escape")
@@ -347,7 +347,7 @@ def test_who_waits_for_whom_comes_first_and_opens_what_it_is_about(run: Run, des
 
     async def script(screen: Screen) -> None:
         await screen.keys("1")
-        (first, second) = screen.app.query_one("#waits", ListPane).rows
+        (first, second) = screen.app.query_one("#waits", ListPane).listed
         assert first.cells[:3] == ["!", "Planck", "you"] and first.cells[-1] == 'to answer "Freeze it?"'
         assert second.cells[-1].startswith('to take "Measure"')
         await screen.open()
