@@ -105,9 +105,9 @@ def served_log(at: Environment, *, push: bool, allow_private: bool) -> ServedLog
     store.allow_secret = False  # others write here
     found = ServedLog(store, lambda: syncing.autosync_if_due(at), report=output.tell)
     if push:
-        from gitmem.calls.push import Poster, Push
+        from gitmem.calls.push import Push
 
-        found.push = Push(store.repo.state, Poster(allow_private=allow_private), report=output.tell)
+        found.push = Push(store.repo.state, allow_private=allow_private, report=output.tell)
     return found
 
 

@@ -22,11 +22,12 @@ from . import SERVER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
 
-NAME_MAX, FILE_MAX_BYTES, CALLERS_MAX = 32, 256 * 1024, 1_000
+NAME_MAX, CALLERS_MAX = 32, 1_000
+FILE_MAX_BYTES, PUSH_FILE_MAX_BYTES = 256 * 1024, 32 * 1024 * 1024
 _NAME = "abcdefghijklmnopqrstuvwxyz0123456789-"
 _FILE = ("a2a", "tokens.json")
 
@@ -85,7 +86,7 @@ class Tokens:
             raise UsageError(f"There are {CALLERS_MAX} callers, the most allowed. Nothing was written.", code="too-many-callers")  # fmt: skip
         token = new_token()
         known[name] = {"digest": digest_of(token), "created_at": format_at(now)}
-        self._write(known)
+        _save(self.path, {"callers": known}, durable=True)
         return Token(name, known[name]["created_at"], token)
 
     def remove(self, name: str) -> Token:
@@ -103,7 +104,7 @@ class Tokens:
                 code="unknown-caller",
                 next=["gitmem a2a token"],
             )
-        self._write(known)
+        _save(self.path, {"callers": known}, durable=True)
         return Token(name, before["created_at"])
 
     def list(self) -> Sequence[Token]:
@@ -140,10 +141,10 @@ class Tokens:
 
     def _read(self) -> dict[str, dict[str, str]]:
         try:
-            value = json.loads(local_files.load(self.path, FILE_MAX_BYTES + 1))
+            value = _load(self.path, FILE_MAX_BYTES)
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError, RecursionError) as error:
+        except (OSError, ValueError) as error:
             raise StoreError(f"Cannot read the tokens in {self.path} ({error}). Nothing was written.", code="bad-tokens") from error  # fmt: skip
         callers = value.get("callers") if isinstance(value, dict) else None
         if not isinstance(callers, dict) or not all(map(_is_entry, callers.values())):
@@ -153,14 +154,6 @@ class Tokens:
                 code="bad-tokens",
             )
         return callers
-
-    def _write(self, callers: dict[str, dict[str, str]]) -> None:
-        content = json.dumps({"callers": callers}, indent=1, sort_keys=True).encode() + b"\n"
-        try:
-            local_files.make_dirs(os.path.dirname(self.path))
-            local_files.replace(self.path, content, durable=True, private=True)
-        except OSError as error:
-            raise StoreError(f"Cannot write {self.path} ({error.strerror}). Nothing was written.", code="store") from error  # fmt: skip
 
 
 def caller_identity(name: str) -> str:
@@ -184,13 +177,11 @@ def _is_entry(value: object) -> bool:
     )
 
 
-# What is read; of configurations less is accepted, because the ids of what was sent are added to each.
-PUSH_FILE_MAX_BYTES, CONFIGS_MAX_BYTES = 32 * 1024 * 1024, 16 * 1024 * 1024
-_PUSH_FILE = ("a2a", "push.json")
+_PUSH_FILE, _PUSH_FIELDS = ("a2a", "push.json"), {"caller", "agent", "config", "sent"}
 
 
 def push_file_of(state: str) -> str:
-    """Return the path of the file in a state folder."""
+    """Return the path of the file with push configurations in a state folder."""
     return os.path.join(state, *_PUSH_FILE)
 
 
@@ -202,13 +193,14 @@ def read_push_file(state: str) -> list[dict[str, Any]]:
     """
     path = push_file_of(state)
     try:
-        content = local_files.load(path, PUSH_FILE_MAX_BYTES + 1)
-        values = json.loads(content) if len(content) <= PUSH_FILE_MAX_BYTES else None
+        values = _load(path, PUSH_FILE_MAX_BYTES)
     except FileNotFoundError:
         return []
-    except (OSError, ValueError, RecursionError):
+    except (OSError, ValueError):
         values = None
-    if not isinstance(values, list) or not all(map(_is_push_entry, values)):
+    if not isinstance(values, list) or not all(
+        isinstance(each, dict) and each.keys() == _PUSH_FIELDS for each in values
+    ):
         raise StoreError(
             f"The push configurations in {path} are damaged. Clients are not notified.",
             hint="Remove the file; clients make new ones.",
@@ -218,28 +210,44 @@ def read_push_file(state: str) -> list[dict[str, Any]]:
     return values
 
 
-def write_push_file(state: str, entries: Iterable[str]) -> None:
+def write_push_file(state: str, entries: list[dict[str, Any]]) -> None:
     """Write the file.
 
-    Args:
-        entries: The JSON of each configuration.
+    Raises:
+        StoreError: It can't be written.
+    """
+    _save(push_file_of(state), entries)
+
+
+def _load(path: str, most: int) -> Any:
+    """Return the JSON value of a file.
 
     Raises:
-        OSError: It can't be written.
+        OSError: It is missing, or can't be read.
+        ValueError: It has more bytes, or no JSON.
     """
-    path = push_file_of(state)
-    local_files.make_dirs(os.path.dirname(path))
-    local_files.replace(path, f"[{','.join(entries)}]".encode(), private=True)
+    content = local_files.load(path, most + 1)
+    if len(content) > most:
+        raise ValueError(f"it has more than {most} bytes")
+    try:
+        return json.loads(content)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
 
 
-def _is_push_entry(value: object) -> bool:
-    return (
-        isinstance(value, dict)
-        and all(isinstance(value.get(name), str) for name in ("caller", "agent"))
-        and isinstance(value.get("config"), dict)
-        and isinstance(value.get("sent"), list)
-        and all(isinstance(each, str) for each in value["sent"])
-    )
+def _save(path: str, value: object, *, durable: bool = False) -> None:
+    """Write a JSON value to a file that this user alone reads.
+
+    Raises:
+        StoreError: It can't be written.
+    """
+    try:
+        local_files.make_dirs(os.path.dirname(path))
+        local_files.replace(path, json.dumps(value).encode(), durable=durable, private=True)
+    except OSError as error:
+        raise StoreError(
+            f"Cannot write {path} ({error.strerror}). Nothing was written.", code="store"
+        ) from error
 
 
 LINKS_MAX_BYTES, TEXT_MAX = 4 * 1024, 1_024
@@ -316,18 +324,13 @@ class RemoteLinks:
 
     def _read(self, name: str) -> Mapping[str, Any]:
         try:
-            found = json.loads(local_files.read(os.path.join(self.folder, name), LINKS_MAX_BYTES))
-        except (ValueError, RecursionError):
+            found = _load(os.path.join(self.folder, name), LINKS_MAX_BYTES)
+        except (OSError, ValueError):
             return {}
         return found if isinstance(found, dict) else {}
 
     def _write(self, name: str, values: Mapping[str, Any]) -> None:
-        try:
-            local_files.make_dirs(self.folder)
-            content = json.dumps(values).encode()
-            local_files.replace(os.path.join(self.folder, name), content, durable=True, private=True)
-        except OSError as error:
-            raise StoreError(f"Cannot write in {self.folder} ({error.strerror}).", code="store") from error
+        _save(os.path.join(self.folder, name), values, durable=True)
 
     def _prune(self) -> None:
         """Delete files that nobody has written for long."""

@@ -21,7 +21,7 @@ from gitmem.api.log import Log
 from gitmem.calls import WORKER
 from gitmem.calls.a2a_files import Tokens
 from gitmem.calls.a2a_server import Served, ServedAgent, application, server_of
-from gitmem.calls.push import Poster, Push
+from gitmem.calls.push import Push
 from gitmem.calls.served_log import ServedLog
 from tests.a2a import tck_agent
 from tests.a2a.external_agent import External
@@ -136,8 +136,8 @@ class Local:
         self.socket = socket.create_server(("127.0.0.1", 0))
         self.host = f"127.0.0.1:{self.socket.getsockname()[1]}"
         self.url = f"http://{self.host}"
-        poster = Poster(allow_private=bool(options.pop("allow_private", True)), seconds=2.0)
-        self.push = Push(self.log.store.repo.state, poster, pauses=(0.05, 0.05))
+        private = bool(options.pop("allow_private", True))
+        self.push = Push(self.log.store.repo.state, allow_private=private, seconds=2.0, pauses=(0.05, 0.05))
         self.served = ServedLog(self.log.store, push=self.push)
         agents = [ServedAgent("prices", IDENTITY), ServedAgent("taxes", annas("gitmem:worker:taxes"))]
         logs = {"": self.served}
