@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from gitmem.calls.a2a_files import RemoteLinks
-    from gitmem.calls.a2a_server import ServedAgent
+    from gitmem.calls.a2a_server import ServedAgent, ServedLog
     from gitmem.calls.call_result import CallResult
-    from gitmem.calls.served_log import ServedLog
     from gitmem.order.task import FoldedTask
     from gitmem.store import Store
     from gitmem.work.task_records import TaskChange
@@ -60,7 +59,7 @@ def serve_agents(
         UsageError: An option is invalid, or the extra is not installed.
     """
     with needs_sdk("gitmem a2a serve"):
-        from gitmem.calls import a2a_server
+        from gitmem.calls import a2a_server, http_guard
     from gitmem import __version__
 
     if no_token and listen not in LOOPBACK:
@@ -85,7 +84,7 @@ def serve_agents(
                      anonymous=LOCAL if no_token else None)
     )  # fmt: skip
     try:
-        a2a_server.server_of(app, lambda: output.tell(f"serving {', '.join(agents)} at {where}/")).run(
+        http_guard.server_of(app, lambda: output.tell(f"serving {', '.join(agents)} at {where}/")).run(
             sockets=[bound]
         )
     finally:
@@ -96,7 +95,7 @@ def serve_agents(
 
 def served_log(at: Environment, *, push: bool, allow_private: bool) -> ServedLog:
     """Return the log of a repository; what is recorded in it is committed and synced meanwhile."""
-    from gitmem.calls.served_log import ServedLog
+    from gitmem.calls.a2a_server import ServedLog
 
     from . import background, syncing
 

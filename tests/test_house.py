@@ -27,7 +27,7 @@ SQL = re.compile(
 )
 MAY_IMPORT_A2A = (
     "gitmem.calls.a2a_remote", "gitmem.calls.a2a_server", "gitmem.calls.a2a_tasks", "gitmem.calls.http_guard",
-    "gitmem.calls.push", "gitmem.calls.served_log", "gitmem.page.live_page",
+    "gitmem.calls.push", "gitmem.page.live_page",
 )  # fmt: skip
 PATCHES_MAX = 60  # of our own names by tests; lower it whenever there are fewer
 

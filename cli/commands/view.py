@@ -178,7 +178,7 @@ def run(
         UsageError: The extra is not installed.
     """
     with a2a.needs_sdk(WHAT):
-        from gitmem.calls import a2a_server
+        from gitmem.calls import http_guard
         from gitmem.page.live_page import LivePage
 
     bound = a2a.bind(LISTEN, 0)
@@ -198,7 +198,7 @@ def run(
 
     try:  # an open page always waits for an event: who presses Ctrl-C should not wait for that
         app = page.application(a2a.hosts(LISTEN, number, None))
-        a2a_server.server_of(app, started, end_seconds=0).run(sockets=[bound])
+        http_guard.server_of(app, started, end_seconds=0).run(sockets=[bound])
     finally:
         bound.close()
         local_files.remove_quietly(entry_file)

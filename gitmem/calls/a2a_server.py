@@ -1,4 +1,4 @@
-"""The gateway's HTTP server: the card of an agent, which path is answered by what, and the limits on connections.
+"""The gateway: the card of an agent, which path is answered by what, the requests to an agent, and the log that they are answered from.
 
 What a card says of an agent is content of a repository, and whoever reaches the gateway reads it without a token, perhaps as text for a model.
 """
@@ -7,19 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
-import math
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from email.utils import formatdate
 from functools import partial
 
-import uvicorn
-from a2a.auth.user import User
-from a2a.extensions.common import HTTP_EXTENSION_HEADER, get_requested_extensions
-from a2a.server.context import ServerCallContext
 from a2a.server.request_handlers.request_handler import RequestHandler, validate, validate_request_params
 from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes, create_rest_routes
-from a2a.server.routes.common import ServerCallContextBuilder
 from a2a.server.tasks import InMemoryTaskStore
 from a2a.types import (
     AgentCapabilities,
@@ -34,6 +29,7 @@ from a2a.types import (
 )
 from a2a.utils.constants import TransportProtocol
 from a2a.utils.errors import (
+    InternalError,
     InvalidParamsError,
     PushNotificationNotSupportedError,
     TaskNotCancelableError,
@@ -42,39 +38,46 @@ from a2a.utils.errors import (
 )
 from a2a.utils.task import apply_history_length, validate_history_length, validate_page_size
 from starlette.applications import Starlette
-from starlette.routing import Mount, Router
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from starlette.routing import Mount, Route, Router
 
-from ..agents import descriptions, presence, role_list, vocabulary
+from ..agents import addressing, descriptions, lifecycle, presence, role_list, vocabulary
+from ..agents import caller as callers
+from ..agents.caller import CallerClaims
 from ..commit_message import cut
+from ..errors import GitmemError, StoreError, UsageError
 from ..order.task import WAITING
 from ..outcome import Struct
+from ..signals.watch import ChangeWatcher
 from ..text import secrets
+from ..text.addresses import of_writer
 from ..text.name_matching import fold
 from ..text.sanitize import sanitize_for_model
-from ..work import task_decisions
-from . import A2A_PROTOCOL, a2a_tasks
-from .a2a_tasks import DATA_TYPE, INPUT_MODES, TEXT_TYPE
-from .http_guard import CALLER, CARDS, Guard
+from ..work import new_task, stored_tasks, task_decisions, task_rules, task_state
+from ..work.task_work import sender_of
+from . import A2A_CLIENT, A2A_PROTOCOL, DEADLINE_SECONDS, a2a_tasks
+from .a2a_files import caller_identity
+from .a2a_tasks import DATA_TYPE, INPUT_MODES, TEXT_TYPE, thread_of
+from .http_guard import CARDS, Guard
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import socket
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping, Sequence
     from typing import Protocol, TypeVar
 
     from a2a import types
+    from a2a.server.context import ServerCallContext
     from a2a.server.events import Event
     from starlette.requests import Request
+    from starlette.responses import Response
     from starlette.routing import BaseRoute
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+    from starlette.types import ASGIApp
 
+    from ..agents.caller import Caller
     from ..order.task import FoldedTask
     from ..store import Store
     from .a2a_tasks import Incoming
     from .http_guard import CallerOf
     from .push import Push
-    from .served_log import ServedLog
 
     T = TypeVar("T")
 
@@ -192,13 +195,8 @@ def card_of(
     return card
 
 
-HEADS_MAX_BYTES, END_SECONDS = 16 * 1024, 3
 _CACHE = "public, max-age=300"
 
-CONNECTIONS_MAX = 200  # of all clients together
-HEAD_SECONDS = 15.0  # for the head of a request, after the connection was made or the last answer was sent
-
-TENANTS = "gitmem.tenants"  # in the state of a request: those that its caller has a token for
 WAIT_SECONDS = 600.0  # for a result; then the task is answered as it is
 STREAM_SECONDS = 3600.0  # after which a client has to subscribe again
 CANCEL_SECONDS = 5.0  # for whoever has the task to stop
@@ -257,69 +255,7 @@ def application(served: Served) -> ASGIApp:
     app.router.redirect_slashes = False
     places = ["", *(f"/agents/{each.name}" for each in served.agents)]
     cards = frozenset(place + card for place in places for card in CARDS)
-    return Guard(
-        _with_date(app, cards), served.hosts, served.callers, cards=cards, anonymous=served.anonymous
-    )
-
-
-def server_of(app: ASGIApp, on_start: Callable[[], object], end_seconds: int = END_SECONDS) -> uvicorn.Server:
-    """Return a server; its `run(sockets=[…])` answers requests until a signal ends it.
-
-    Args:
-        on_start: Called once it listens.
-        end_seconds: For answers that are not complete when it ends.
-    """
-    for name in ("a2a", "uvicorn"):  # a client's mistakes are answered, and nothing for whoever runs this
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-    config = uvicorn.Config(
-        app,
-        log_config=None,
-        access_log=False,
-        ws="none",
-        server_header=False,
-        limit_concurrency=CONNECTIONS_MAX,
-        timeout_keep_alive=int(HEAD_SECONDS),
-        timeout_graceful_shutdown=end_seconds,
-        h11_max_incomplete_event_size=HEADS_MAX_BYTES,
-        http=Connection,
-    )
-    return _Server(config, on_start)
-
-
-class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, on_start: Callable[[], object]) -> None:
-        super().__init__(config)
-        self._on_start = on_start
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self._on_start()
-
-
-class _Contexts(ServerCallContextBuilder):
-    """Makes the context of a request: its caller, as the guard has found it."""
-
-    def build(self, request: Request) -> ServerCallContext:
-        name, tenants = request.scope[CALLER]
-        extensions = get_requested_extensions(request.headers.getlist(HTTP_EXTENSION_HEADER))
-        return ServerCallContext(
-            user=_Caller(name),
-            state={"headers": dict(request.headers), TENANTS: tenants},
-            requested_extensions=extensions,
-        )
-
-
-class _Caller(User):
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    @property
-    def is_authenticated(self) -> bool:
-        return True
-
-    @property
-    def user_name(self) -> str:
-        return self._name
+    return Guard(app, served.hosts, served.callers, cards=cards, anonymous=served.anonymous)
 
 
 def _handler(served: Served, agent: ServedAgent, url: str) -> Handler:
@@ -331,82 +267,28 @@ def _handler(served: Served, agent: ServedAgent, url: str) -> Handler:
 
 def _routes(handler: Handler) -> list[BaseRoute]:
     """Return the routes of an agent, relative to its URL."""
-    contexts = _Contexts()
     return [
-        *create_jsonrpc_routes(handler, rpc_url="/", context_builder=contexts),
+        *create_jsonrpc_routes(handler, rpc_url="/"),
         *(
-            route
+            _dated(route)
             for path in CARDS
             for route in create_agent_card_routes(handler.card, card_url=path, cache_control=_CACHE)
         ),
         # a tenant is below the binding's path, as in the requests of clients
-        Mount(REST, Router(create_rest_routes(handler, context_builder=contexts), redirect_slashes=False)),
+        Mount(REST, Router(create_rest_routes(handler), redirect_slashes=False)),
     ]
 
 
-def _with_date(app: ASGIApp, cards: Collection[str]) -> ASGIApp:
-    """Return an application that says since when its cards are as they are."""
-    since = formatdate(usegmt=True).encode()
+def _dated(card: Route) -> Route:
+    """Return the route of a card that says since when the card is as it is."""
+    since = formatdate(usegmt=True)
 
-    async def dated(scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_dated(message: Message) -> None:
-            if message["type"] == "http.response.start" and scope["path"] in cards:
-                message["headers"] = [*message["headers"], (b"last-modified", since)]
-            await send(message)
+    async def endpoint(request: Request) -> Response:
+        answer: Response = await card.endpoint(request)
+        answer.headers["Last-Modified"] = since
+        return answer
 
-        await app(scope, receive, send_dated if scope["type"] == "http" else send)
-
-    return dated
-
-
-class Connection(H11Protocol):
-    """A connection of a client.
-
-    Attributes:
-        idle_since: When it began to wait for the head of a request, by the clock of the event loop.
-    """
-
-    head_seconds = HEAD_SECONDS
-    idle_since = math.inf
-    _timer: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for a request. If too many connections are open, close the one that has waited longest."""
-        super().connection_made(transport)
-        self._wait()
-        if len(self.connections) >= CONNECTIONS_MAX:
-            waiting = [each for each in self.connections if isinstance(each, Connection) and each.is_idle]
-            min(waiting, key=lambda each: each.idle_since).transport.abort()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Stop waiting."""
-        self._stop()
-        super().connection_lost(exc)
-
-    def on_response_complete(self) -> None:
-        """Wait for the next request."""
-        super().on_response_complete()
-        self._wait()
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether it waits for the head of a request."""
-        is_answering = self.cycle is not None and not self.cycle.response_complete
-        return not is_answering and not self.transport.is_closing()
-
-    def _wait(self) -> None:
-        self._stop()
-        self.idle_since = self.loop.time()
-        self._timer = self.loop.call_later(self.head_seconds, self._end)
-
-    def _stop(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _end(self) -> None:
-        if self.is_idle:
-            self.transport.abort()
+    return Route(card.path, endpoint)
 
 
 def _notifies(handler: Handler) -> bool:
@@ -598,7 +480,7 @@ class Handler(RequestHandler):
             InvalidParamsError: There is no such tenant for this caller.
         """
         tenant = context.tenant
-        log = self._logs.get(tenant) if tenant in context.state.get(TENANTS, ()) else None
+        log = self._logs.get(tenant) if tenant in context.state["auth"].scopes else None
         if log is None or params.tenant not in ("", tenant):  # a path and a body may name two
             raise InvalidParamsError(message=f"No such tenant: {(params.tenant or tenant)[:80]!r}.")
         return log, context.user.user_name
@@ -647,3 +529,186 @@ class Handler(RequestHandler):
                 await asyncio.wait_for(changed.wait(), left)
             except TimeoutError:
                 return
+
+
+POLL_SECONDS = 0.02  # between two looks at the files of the log, of which each takes about 50 µs
+TICK_SECONDS = 1.0  # leases end and syncs become due without a record
+_QUOTA = ("too-many-open", "quota")
+
+
+class ServedLog:
+    """The log of one repository: the sessions of its callers, their tasks, and waiting for changes.
+
+    All of it runs in one thread, because reading a log takes milliseconds that the event loop has no time for.
+
+    Args:
+        store: The store, which only this object uses.
+        tick: Called about once a second, such as to sync.
+        push: What notifies clients; None if nothing does.
+        report: Called with a sentence about each error of the store.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        tick: Callable[[], object] = lambda: None,
+        push: Push | None = None,
+        report: Callable[[str], object] = lambda sentence: None,
+    ) -> None:
+        self.store = store
+        self.push = push
+        self._tick = tick
+        self._report = report
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="gitmem a2a")
+        self._stop = threading.Event()
+        self._changed = asyncio.Event()
+        self._watch: threading.Thread | None = None
+
+    async def run(self, job: Callable[[], T]) -> T:
+        """Run a job with the store, in its thread.
+
+        Raises:
+            InternalError: The store can't be used.
+            InvalidParamsError, UnsupportedOperationError: What was asked for is refused.
+        """
+
+        def locked() -> T:
+            with self.store.lock:
+                return job()
+
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, locked)
+        except StoreError as error:
+            self._report(error.message)  # it may name paths of this machine, which clients are not told
+            raise InternalError(message=f"The log can't be used now: {error.code}.") from error
+        except UsageError as error:
+            refused = UnsupportedOperationError if error.code in _QUOTA else InvalidParamsError
+            raise refused(message=error.message) from error
+
+    def start(self) -> None:
+        """Begin to watch the log, in the running event loop."""
+        loop = asyncio.get_running_loop()
+        self._watch = threading.Thread(target=self._watching, args=(loop,), daemon=True)
+        self._watch.start()
+
+    def close(self) -> None:
+        """End the threads; the caller closes the store."""
+        self._stop.set()
+        self._notify()
+        if self._watch is not None:
+            self._watch.join(2 * TICK_SECONDS)
+        self._thread.shutdown()
+
+    def change(self) -> asyncio.Event:
+        """Return an event that is set at the next change; get it before reading."""
+        return self._changed
+
+    def caller(self, name: str) -> Caller:
+        """Return the caller with a name: its open session in this clone, or a new one."""
+        identity = of_writer(caller_identity(name), self.store.writers.writer())
+        known = [
+            each for each in presence.of_identity(self.store, identity) if each.ended is None and each.here
+        ]
+        if known:
+            session = min(each.session_id for each in known)
+        else:
+            started = lifecycle.start(self.store, CallerClaims(), agent_identity=identity, client=A2A_CLIENT)
+            session = started.session_id
+        found = callers.find(self.store, CallerClaims(as_=session, session=session))
+        assert found is not None  # the session is open
+        return found
+
+    def create(self, caller: Caller, agent: str, message: Incoming) -> FoldedTask:
+        """Record a task for an agent.
+
+        Raises:
+            InvalidParamsError: It refers to a task that is not the caller's, or not here. Nothing was written.
+            UsageError: See `new_task.create` (also RecordError, SecretError). Nothing was written.
+            StoreError: It can't be recorded.
+        """
+        for each in message.references:
+            task = task_state.load_task(self.store.db(), each)
+            if task is None or task.caller[0] != caller.reader:
+                raise InvalidParamsError(message=f"No such task: {each!r}.")
+        (resolved,) = addressing.from_addresses(self.store, [agent])
+        made = new_task.create(
+            self.store,
+            caller,
+            message.text,
+            to=resolved.address,
+            allow_unseen=True,
+            purpose="call",
+            deadline=self.store.now() + int(DEADLINE_SECONDS * 1_000_000),
+            payload=message.payload,
+            references=message.references,
+            thread=self._thread_of(caller, message.context_id),
+            idempotency_key=message.key,
+        )
+        return task_rules.require(self.store, made.task["task_id"], writing=True)
+
+    def write(self, caller: Caller, task: FoldedTask, message: Incoming) -> FoldedTask:
+        """Record a message in a task of the caller.
+
+        Raises:
+            UsageError, StoreError: See `task_decisions.message`.
+        """
+        id = task.record["task_id"]
+        task_decisions.message(self.store, caller, id, message.text, payload=message.payload)
+        return task_state.load_task(self.store.db(), id) or task
+
+    def find(self, caller: Caller, agent: str, task_id: str) -> FoldedTask | None:
+        """Return a task of a caller for an agent; None for another one, whether it is here or not."""
+        task = task_state.load_task(self.store.db(), task_id)
+        if task is None or task.caller[0] != caller.reader or task.record.get("agent") != agent:
+            return None
+        return task
+
+    def look(self, caller: Caller, agent: str, task_id: str) -> tuple[FoldedTask, bool] | None:
+        """Return a task and whether its state is the last word; seal it then, if the caller's session wrote it."""
+        task = self.find(caller, agent, task_id)
+        if task is None:
+            return None
+        is_over = task_rules.is_over(task, self.store.now())
+        if task_rules.seal(task, sender_of(caller)) is None:
+            try:
+                if is_over:
+                    task_decisions.seal_task(self.store, caller, task_id)
+                    task = task_state.load_task(self.store.db(), task_id) or task
+                elif (why := task_decisions.reason_to_give_up(self.store, task)) is not None:
+                    task, is_over = task_decisions.give_up(self.store, caller, task, why), True
+            except GitmemError:
+                pass  # the next look seals it
+        return task, is_over
+
+    def ids(self, caller: Caller, agent: str, limit: int) -> Sequence[str]:
+        """Return the ids of the caller's tasks for an agent, at most the last ones; tasks that nobody may begin any more are given up before."""
+        task_decisions.give_up_lost(self.store, caller)
+        return stored_tasks.asked_of(self.store.db(), caller.reader, agent, limit)
+
+    def list(self, ids: Sequence[str]) -> Sequence[FoldedTask]:
+        """Return tasks by their ids."""
+        found = (task_state.load_task(self.store.db(), id) for id in ids)
+        return [each for each in found if each is not None]
+
+    def _thread_of(self, caller: Caller, context_id: str) -> str | None:
+        """Return the thread of a conversation: one of the caller's, or the one that it names."""
+        if not context_id:
+            return None
+        known = stored_tasks.has_thread(self.store.db(), caller.reader, context_id)
+        return context_id if known else thread_of(self.store, caller.reader, context_id)
+
+    def _watching(self, loop: asyncio.AbstractEventLoop) -> None:
+        watcher = ChangeWatcher(self.store, self._stop, events=False, poll_seconds=POLL_SECONDS)
+        stamp = watcher.stamp()
+        while not self._stop.is_set():
+            watcher.wait(stamp, TICK_SECONDS)
+            stamp = watcher.stamp()
+            try:
+                self._tick()
+                loop.call_soon_threadsafe(self._notify)
+            except RuntimeError:  # the loop is closed
+                return
+
+    def _notify(self) -> None:
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()

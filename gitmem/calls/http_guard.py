@@ -1,22 +1,27 @@
-"""What every HTTP request passes before its body is parsed: the host that it names, its origin, its token, its type and its size."""
+"""The HTTP server, and what each request passes before its body is parsed: limits on connections, the host, the origin, the token, type and size."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import math
 from collections import Counter
 
+import uvicorn
 from a2a.server.request_handlers.response_helpers import build_error_response
 from a2a.utils.error_handlers import build_rest_error_payload
 from a2a.utils.errors import ContentTypeNotSupportedError
+from starlette.authentication import AuthCredentials, SimpleUser
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from . import BODY_MAX_BYTES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -26,7 +31,6 @@ if TYPE_CHECKING:
     Caller = tuple[str, tuple[str, ...]]  # a caller's name, and the tenants that it may use
 
 
-CALLER = "gitmem.caller"  # in the scope of a request: its `Caller`
 CARDS = ("/.well-known/agent-card.json", "/.well-known/agent.json")  # the second is that before A2A 1.0
 BODY_SECONDS = 20.0
 RUNNING_MAX = 100  # requests of one caller at a time, such as event streams
@@ -81,7 +85,7 @@ class Guard:
         if scope["type"] != "http":
             return
         refused = self._refuse(scope)
-        caller = scope.get(CALLER)
+        caller = (scope["user"].display_name, tuple(scope["auth"].scopes)) if "user" in scope else None
         if refused is not None or caller is None:
             await (refused or self._app)(scope, receive, send)
             return
@@ -131,7 +135,7 @@ class Guard:
         caller = self._caller(headers)
         if caller is None:
             return _error(401, self._needed, {"WWW-Authenticate": "Bearer"})
-        scope[CALLER] = caller
+        scope["user"], scope["auth"] = SimpleUser(caller[0]), AuthCredentials(caller[1])
         if "transfer-encoding" in headers and "content-length" in headers:
             return _error(400, "The request has both a Content-Length and a Transfer-Encoding.")
         length = headers.get("content-length", "0")
@@ -232,3 +236,92 @@ def _wrong_type(kind: str, *, is_rest: bool) -> JSONResponse:
         payload["error"]["code"] = 415  # what HTTP has for it; A2A 1.0.1 has 400 for parts of another type
         return JSONResponse(payload, 415)
     return JSONResponse(build_error_response(None, error))
+
+
+HEADS_MAX_BYTES, END_SECONDS = 16 * 1024, 3
+CONNECTIONS_MAX = 200  # of all clients together
+HEAD_SECONDS = 15.0  # for the head of a request, after the connection was made or the last answer was sent
+
+
+def server_of(app: ASGIApp, on_start: Callable[[], object], end_seconds: int = END_SECONDS) -> uvicorn.Server:
+    """Return a server; its `run(sockets=[…])` answers requests until a signal ends it.
+
+    Args:
+        on_start: Called once it listens.
+        end_seconds: For answers that are not complete when it ends.
+    """
+    for name in ("a2a", "uvicorn"):  # a client's mistakes are answered, and nothing for whoever runs this
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        ws="none",
+        server_header=False,
+        limit_concurrency=CONNECTIONS_MAX,
+        timeout_keep_alive=int(HEAD_SECONDS),
+        timeout_graceful_shutdown=end_seconds,
+        h11_max_incomplete_event_size=HEADS_MAX_BYTES,
+        http=Connection,
+    )
+    return _Server(config, on_start)
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, on_start: Callable[[], object]) -> None:
+        super().__init__(config)
+        self._on_start = on_start
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._on_start()
+
+
+class Connection(H11Protocol):
+    """A connection of a client.
+
+    Attributes:
+        idle_since: When it began to wait for the head of a request, by the clock of the event loop.
+    """
+
+    head_seconds = HEAD_SECONDS
+    idle_since = math.inf
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for a request. If too many connections are open, close the one that has waited longest."""
+        super().connection_made(transport)
+        self._wait()
+        if len(self.connections) >= CONNECTIONS_MAX:
+            waiting = [each for each in self.connections if isinstance(each, Connection) and each.is_idle]
+            min(waiting, key=lambda each: each.idle_since).transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop waiting."""
+        self._stop()
+        super().connection_lost(exc)
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        super().on_response_complete()
+        self._wait()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it waits for the head of a request."""
+        is_answering = self.cycle is not None and not self.cycle.response_complete
+        return not is_answering and not self.transport.is_closing()
+
+    def _wait(self) -> None:
+        self._stop()
+        self.idle_since = self.loop.time()
+        self._timer = self.loop.call_later(self.head_seconds, self._end)
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _end(self) -> None:
+        if self.is_idle:
+            self.transport.abort()

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from ..calls.served_log import ServedLog
+    from ..calls.a2a_server import ServedLog
     from .contract import PageData
 
 

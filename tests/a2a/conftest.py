@@ -20,9 +20,9 @@ from cli.background import program
 from gitmem.api.log import Log
 from gitmem.calls import WORKER
 from gitmem.calls.a2a_files import Tokens
-from gitmem.calls.a2a_server import Served, ServedAgent, application, server_of
+from gitmem.calls.a2a_server import Served, ServedAgent, ServedLog, application
+from gitmem.calls.http_guard import server_of
 from gitmem.calls.push import Push
-from gitmem.calls.served_log import ServedLog
 from tests.a2a import tck_agent
 from tests.a2a.external_agent import External
 from tests.sandbox import annas, worktree

@@ -27,7 +27,7 @@ from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
-from gitmem.calls.a2a_server import server_of
+from gitmem.calls.http_guard import server_of
 
 READY_SECONDS = 30.0
 

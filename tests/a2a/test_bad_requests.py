@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from gitmem.calls import BODY_MAX_BYTES, a2a_server, http_guard
+from gitmem.calls import BODY_MAX_BYTES, http_guard
 from gitmem.calls.a2a_files import caller_identity
 from gitmem.calls.a2a_server import LISTED_AT_ONCE
 from gitmem.log.lines import CommitMessage
@@ -278,7 +278,7 @@ def test_i30_connections_that_send_no_request_keep_nobody_out(
     place = ("127.0.0.1", int(local.host.rpartition(":")[2]))
     with contextlib.ExitStack() as stack:
         opened = []
-        for number in range(a2a_server.CONNECTIONS_MAX + 50):
+        for number in range(http_guard.CONNECTIONS_MAX + 50):
             opened.append(stack.enter_context(socket.create_connection(place, timeout=30)))
             if number % 2:
                 opened[-1].sendall(b"POST / HTTP/1.1\r\n")

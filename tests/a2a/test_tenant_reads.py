@@ -14,8 +14,7 @@ import pytest
 
 import gitmem
 from gitmem.calls.a2a_files import Tokens
-from gitmem.calls.a2a_server import Served, ServedAgent, application
-from gitmem.calls.served_log import ServedLog
+from gitmem.calls.a2a_server import Served, ServedAgent, ServedLog, application
 from gitmem.work import new_task
 from tests.sandbox import new_repo
 

@@ -104,10 +104,10 @@ def no_browser() -> None:
 def test_without_the_extra_serving_says_what_to_install(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The page as a file needs no extra."""
     for name in [
-        each for each in sys.modules if each.startswith(("gitmem.calls.a2a_server", "gitmem.page_server"))
+        each for each in sys.modules if each.startswith(("gitmem.calls.http_guard", "gitmem.page_server"))
     ]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delattr("gitmem.calls.a2a_server", raising=False)
+    monkeypatch.delattr("gitmem.calls.http_guard", raising=False)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
 
     said = run("view", "--serve")

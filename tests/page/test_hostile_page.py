@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from gitmem.agents.caller import CallerClaims
-from gitmem.calls.a2a_server import server_of
-from gitmem.calls.served_log import ServedLog
+from gitmem.calls.a2a_server import ServedLog
+from gitmem.calls.http_guard import server_of
 from gitmem.page.live_page import LivePage
 from gitmem.page.page_data import collect
 from gitmem.page.page_file import DATA_URL, EVENTS_URL, Assets

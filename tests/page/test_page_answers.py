@@ -11,7 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from gitmem.agents.caller import CallerClaims
-from gitmem.calls.served_log import ServedLog
+from gitmem.calls.a2a_server import ServedLog
 from gitmem.page.live_page import COOKIE, FORM_MOST, FORM_TOKEN, LivePage
 from gitmem.page.page_data import collect
 

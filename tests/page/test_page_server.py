@@ -19,8 +19,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from gitmem.api.log import Log
-from gitmem.calls.a2a_server import server_of
-from gitmem.calls.served_log import ServedLog
+from gitmem.calls.a2a_server import ServedLog
+from gitmem.calls.http_guard import server_of
 from gitmem.errors import StoreError
 from gitmem.page.live_page import COOKIE, LivePage
 from gitmem.page.page_data import collect
