@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     New = tuple[dict[tuple[str, str], int], dict[str, int]]
 
 
-ANCESTORS_MAX = 256  # of a log without project ids, that are searched for them
+ANCESTORS_MAX = 256  # of a commit, that are searched for a valid log, or for project ids
 
 
 class Rejected(Exception):  # noqa: N818  (a finding, not an error)
@@ -51,7 +51,6 @@ class Limits(NamedTuple):
         ahead_rows: Entries that are prefetched.
         listed: Commits that are listed in other processes, twice what one ref may bring.
         share: Bytes of trees of one ancestor; 256 ancestors cost 8 s of CPU.
-        ancestors: Of a log without project ids, that are searched for them.
     """
 
     files: int = 20_000
@@ -66,7 +65,6 @@ class Limits(NamedTuple):
     ahead_rows: int = 20_000
     listed: int = 300_000
     share: int = 256 * 1024
-    ancestors: int = ANCESTORS_MAX
 
 
 LIMITS = Limits()
