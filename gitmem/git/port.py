@@ -82,13 +82,6 @@ class HistoryWalk:
             self._ends = [parent for oid in ends for parent in self.git.commit(oid).parents]
 
 
-def bases(git: ObjectReads, commits: Sequence[str]) -> list[str]:
-    """Return the parents of some commits that are not among those commits."""
-    inside = set(commits)
-    parents = (parent for oid in commits for parent in git.commit(oid).parents)
-    return [oid for oid in dict.fromkeys(parents) if oid not in inside]
-
-
 WORK_TREE_SECONDS = 30.0
 ARGUMENT_BYTES = 64 * 1024  # with longer names the whole tree is compared, which may add lines with count 0
 STAT_LINES = 40

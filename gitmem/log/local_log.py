@@ -108,7 +108,6 @@ class LocalLog:
         self.lock_seconds = 3.0  # how long a sync waits for the log's lock
         self.taken_in = 0  # bytes of new files that the last exchange accepted
         self.passed_trees: set[str] = set()  # trees of peers that passed the checks
-        self.outboxes: dict[str, Any] = {}  # `sync.outbox.Outbox` by commit id, kept between exchanges
         self.sealer: Callable[[], Sealer] | None = None  # of a committer; without it nothing is attested
         self.read: Callable[[bytes], Any] = lambda line: None  # the record in a line: the log knows no kinds
         # Called after the ref has moved and the lock was released; updates the index.

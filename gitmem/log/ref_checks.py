@@ -230,58 +230,26 @@ class RefCheck:
             self.leave_out(name, oid, kind, why)
         return tip if name not in self.left_out else None
 
-    def is_whole(self, name: str, oid: str) -> bool:
-        """Return whether the tree of an outbox has the files that each log has; else leave it out.
-
-        Nothing checks this later: an outbox based on the shared log is read only for the lines that it adds.
-        """
-        if not self._check_objects(name, oid):
-            return False
-        git = self.log.git
-        try:
-            root = git.tree(git.commit(oid).tree)
-        except KeyError as error:
-            self.leave_out(name, oid, INVALID, f"its object {error.args[0]} is missing or damaged")
-            return False
-        if "format" not in root:
-            self.leave_out(name, oid, INVALID, "its tree has no file `format`")
-        elif self.accepted is not None and self.accepted.projects and not ref.project_ids(git, root):
-            self.leave_out(name, oid, INVALID, NO_PROJECTS)
-        return name not in self.left_out
-
-    def is_base(self, name: str, oid: str, base: str) -> bool:
-        """Return whether an outbox may be based on a commit, with which its files are compared; else leave it out.
-
-        Without a shared ref the base may be the first commit of every log, whose tree is empty.
-        """
-        return base == ref.genesis(base) or self._check_objects(name, base, oid)
-
     def is_log_history(self, name: str, oid: str) -> bool:
         """Return whether the commits of a history have valid sizes and start with the first commit of every log."""
         return self._check_commits(name, oid) and log_refs.is_rooted(self.log, oid, self.known)
 
-    def _check_objects(self, name: str, *oids: str) -> bool:
-        """Check the commits, file sizes, names and modes of a ref; leave it out if the check fails."""
-        return self._check_commits(name, *oids) and self._check_trees(name, *oids)
-
-    def _check_commits(self, name: str, *oids: str) -> bool:
-        """Check the sizes of commits of a ref (the last is its tip) and of its history before any is read."""
-        if oids[-1] in self.unfetchable:
-            self.leave_out(name, oids[-1], INVALID, self.unfetchable[oids[-1]])
+    def _check_commits(self, name: str, oid: str) -> bool:
+        """Check the sizes of a commit of a ref and of its history before any is read."""
+        if oid in self.unfetchable:
+            self.leave_out(name, oid, INVALID, self.unfetchable[oid])
             return False
 
         def look() -> None:
-            self.trees.commits(oids, name)
-            self._check_history(name, oids[-1])
+            self.trees.commits([oid], name)
+            self._check_history(name, oid)
 
-        return self._passes(name, oids[-1], look)
+        return self._passes(name, oid, look)
 
-    def _check_trees(self, name: str, *oids: str) -> bool:
-        """Check the trees of commits that passed `_check_commits`."""
-        git, known = self.log.git, self._known_trees()
-        return self._passes(
-            name, oids[-1], lambda: self.trees.trees([git.commit(each).tree for each in oids], known, name)
-        )
+    def _check_trees(self, name: str, oid: str) -> bool:
+        """Check the tree of a commit that passed `_check_commits`: file sizes, names and modes."""
+        known = self._known_trees()
+        return self._passes(name, oid, lambda: self.trees.trees([self.log.git.commit(oid).tree], known, name))
 
     def _passes(self, name: str, oid: str, look: Callable[[], None]) -> bool:
         """Run a check of a ref; leave the ref out if it fails. Return whether it passed."""

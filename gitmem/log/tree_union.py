@@ -288,24 +288,64 @@ def lines_of(content: bytes) -> list[bytes]:
     return canonical(content).split(b"\n")[:-1]
 
 
-def fresh_lines(
-    git: Git, tree: str, olds: Sequence[str], known: Mapping[str, set[bytes]] | None = None
-) -> Iterator[set[bytes]]:
-    """Yield, for each segment of `tree`, its lines that are not in the same segments of `olds` or in `known`."""
+def fresh_lines(git: Git, tree: str, olds: Sequence[str]) -> Iterator[set[bytes]]:
+    """Yield, for each segment of `tree`, its lines that are not in the same segments of `olds`."""
     for path, entry, there in differing(git, tree, olds):
         if not is_plain_segment(path, entry):
             continue
         fresh = lines(git.blob(entry.oid))
-        fresh -= (known or {}).get(path, set())
         for old in there:
             if fresh and old.mode.startswith("100"):
                 fresh -= lines(git.blob(old.oid))
         yield fresh
 
 
-def new_lines(git: Git, tree: str, olds: Sequence[str], known: Mapping[str, set[bytes]] | None = None) -> int:
+def new_lines(git: Git, tree: str, olds: Sequence[str]) -> int:
     """Return the number of records that `fresh_lines` finds."""
-    return sum(count_records(fresh) for fresh in fresh_lines(git, tree, olds, known))
+    return sum(map(count_records, fresh_lines(git, tree, olds)))
+
+
+def files_of(git: Git, changes: Changes) -> Iterator[tuple[str, bytes | TreeEntry | None]]:
+    """Yield path and change of each file in the changes of a tree, also of those in whole folders."""
+    for path, change in changes.items():
+        if isinstance(change, TreeEntry) and change.is_tree:
+            yield from ((f"{path}/{name}", entry) for name, entry, _ in differing(git, change.oid, []))
+        else:
+            yield path, change
+
+
+def lines_in(git: Git, path: str, change: bytes | TreeEntry | None) -> set[bytes]:
+    """Return the lines of a file; none if it is not a segment."""
+    if isinstance(change, TreeEntry):
+        return lines(git.blob(change.oid)) if is_plain_segment(path, change) else set()
+    return lines(change) if change is not None and is_segment(path) else set()
+
+
+def count_added(git: Git, tree: str, changes: Changes) -> int:
+    """Return how many records changes of a tree add to it."""
+    return sum(
+        count_records(lines_in(git, path, change) - lines_in(git, path, ref.lookup(git, tree, path)))
+        for path, change in files_of(git, changes)
+    )
+
+
+def without_known(git: Git, tree: str, changes: Changes, known: Sequence[str]) -> Changes:
+    """Return the changes of a tree without the lines and files that other trees have at the same path."""
+    found: Changes = {}
+    for path, change in files_of(git, changes):
+        there = [entry for other in known if (entry := ref.lookup(git, other, path)) is not None]
+        if change in there:
+            continue
+        if is_segment(path):
+            old = lines_in(git, path, ref.lookup(git, tree, path))
+            fresh = lines_in(git, path, change).difference(
+                old, *(lines_in(git, path, each) for each in there)
+            )
+            if not fresh:
+                continue
+            change = canonical(b"\n".join([*old, *fresh]))
+        found[path] = change
+    return found
 
 
 def merge_segments(contents: Collection[bytes]) -> tuple[bytes, list[bytes]]:

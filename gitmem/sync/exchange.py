@@ -21,7 +21,8 @@ from ..log.squash import squash
 from ..log.tree_checks import TreeCheck
 from ..moved_back import FIX
 from ..text.sanitize import first_of
-from . import outbox, read_remote, rebase, rewrite
+from . import read_remote, rebase, rewrite
+from .outbox import PREFIXES
 from .remote import Remote, display_name, is_related, log_tips, projects
 
 TYPE_CHECKING = False
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from ..log.local_log import LocalLog
     from ..log.log_refs import LogTip
     from ..log.ref_checks import LeftOut
-    from .outbox import Outbox
 
 ATTEMPTS_MAX = 4
 FOREIGN = "If they belong together, `gitmem sync --allow-foreign` merges them permanently."
@@ -259,13 +259,11 @@ def _count_withheld(log: LocalLog, remote: Remote, push: bool, kind_of: Callable
         return
     local = log.git.tip(ref.LOG_REF)
     tree = log.git.commit(local).tree if local is not None else None
-    known = [tip.tree for tip in remote.tips]
+    known = [tip.tree for tip in (*remote.tips, *remote.outboxes)]
     if remote.blocked is not None and remote.accepted is not None:
         # The shared branch is broken; this is its content before that.
         known.append(remote.accepted.tree)
-    for fresh in (
-        tree_union.fresh_lines(log.git, tree, known, outbox.lines_of(remote.outboxes)) if tree else ()
-    ):
+    for fresh in tree_union.fresh_lines(log.git, tree, known) if tree else ():
         remote.withheld.add(fresh, kind_of)
     remote.has_our_lines = not remote.withheld.total
     if remote.withheld.total:
@@ -289,15 +287,11 @@ def _commit_for_secondary(log: LocalLog, tip: str, shared: LogTip | None) -> str
 
 def _count_received(log: LocalLog, remote: Remote, before: str | None) -> int:
     """Return how many lines the remote had that were not here."""
-    git = log.git
-    count = 0
-    seen = [before] if before is not None else []
-    for tip in remote.tips:
-        count += tree_union.new_lines(git, tip.tree, seen)
-        seen.append(tip.tree)
-    for path, lines in outbox.lines_of(remote.outboxes).items():
-        count += count_records(lines.difference(*(outbox.lines_at(git, tree, path) for tree in seen)))
-    return count
+    here = [before] if before is not None else []
+    found: set[bytes] = set()
+    for tip in (*remote.tips, *remote.outboxes):
+        found.update(*tree_union.fresh_lines(log.git, tip.tree, here))
+    return count_records(found)
 
 
 def _known_tips(log: LocalLog, remote: Remote, found: Sequence[Remote]) -> list[LogTip]:
@@ -341,7 +335,7 @@ def push_outbox_first(
 
 
 def attempt_primary(
-    log: LocalLog, remote: Remote, tips: Sequence[LogTip], outboxes: Sequence[Outbox], timeout: float
+    log: LocalLog, remote: Remote, tips: Sequence[LogTip], outboxes: Sequence[LogTip], timeout: float
 ) -> bool:
     """Run one round on the result of the last fetch.
 
@@ -411,7 +405,7 @@ def _attempt_blocked(
     remote: Remote,
     shared: LogTip | None,
     tips: Sequence[LogTip],
-    outboxes: Sequence[Outbox],
+    outboxes: Sequence[LogTip],
     timeout: float,
 ) -> bool:
     """Run one round while the shared ref is left out: read outboxes, add one on the last accepted tip, merge nothing."""
@@ -438,7 +432,7 @@ def _must_push_shared(log: LocalLog, remote: Remote, shared: LogTip | None) -> b
 def _commit_unsent(log: LocalLog, remote: Remote, shared: LogTip, tip: str) -> str:
     """Commit on the shared tip the lines that neither it nor an outbox has; return the new tip, or the shared one."""
     git = log.git
-    top = squash(git, git.history(tip, [shared.oid]), shared.oid, outbox.OutboxSent(git, remote.waiting))
+    top = squash(git, git.history(tip, [shared.oid]), shared.oid, [box.tree for box in remote.waiting])
     return Forgotten(log, [git.commit(tip).tree, shared.tree]).without(shared.oid, top)
 
 
@@ -466,7 +460,7 @@ def _push_outbox(
             return False
         remote.host.sent = tip
         is_new, remote.outbox = remote.outbox != prefix + oid, prefix + oid
-        made = outbox.made(log.git, oid, shared)
+        made = log_refs.read(log, prefix + oid, oid, [shared.oid])
         remote.outboxes.append(made)
         remote.waiting.append(made)
         if is_new:
@@ -499,8 +493,8 @@ def push_shared(
 
     @cache
     def count() -> int:
-        known = [tip.tree for tip in remote.tips]
-        return tree_union.new_lines(git, git.commit(new).tree, known, outbox.lines_of(remote.outboxes))
+        known = [tip.tree for tip in (*remote.tips, *remote.outboxes)]
+        return tree_union.new_lines(git, git.commit(new).tree, known)
 
     def meanwhile() -> None:
         notify_moved(log)  # the rebased log is valid here while it is being sent
@@ -552,8 +546,10 @@ def _delete_merged(log: LocalLog, remote: Remote, tip: str, timeout: float) -> N
         return
     tree = log.git.commit(tip).tree
     forgotten = Forgotten(log, [tree])
-    done = [each for each in remote.outboxes if each.is_in(log.git, tree, forgotten)]
-    named = {prefix + each.oid: each.oid for each in done for prefix in outbox.PREFIXES}
+    done = [
+        box for box in remote.outboxes if not tree_union.union_changes(log.git, tree, [box.tree], forgotten)
+    ]
+    named = {prefix + box.oid: box.oid for box in done for prefix in PREFIXES}
     gone = {name: oid for name, oid in named.items() if remote.at(name) == oid}
     try:
         if gone:

@@ -5,18 +5,15 @@ The refs of a remote that were not fetched: refused by git, or not examined yet.
 
 from __future__ import annotations
 
-from functools import partial
-
 from ..errors import RemoteError, StoreError
 from ..git import plumbing
 from ..git.fetch import LIMITS, MISSING, NOT_FETCHED, is_too_much
-from ..git.port import HistoryWalk, bases
-from ..log import epochs, log_refs, ref
+from ..log import epochs, log_refs, ref, tree_union
 from ..log.forgotten import Forgotten
 from ..log.ref_checks import FOREIGN, FOREIGN_WHY, INVALID, LARGE, RefCheck
 from ..log.tree_checks import ANCESTORS_MAX
 from ..text.digests import sha256
-from . import outbox, rebase
+from . import rebase
 from .noop_check import ACCEPTED
 from .remote import is_related, log_tips, projects
 
@@ -29,7 +26,6 @@ if TYPE_CHECKING:
     from ..log.local_log import LocalLog
     from ..log.log_refs import LogTip
     from ..log.ref_checks import LeftOut
-    from .outbox import Outbox
     from .remote import Remote
 
 
@@ -203,7 +199,10 @@ def find_logs(remote: Remote, *, allow_foreign: bool = False) -> None:
             remote.tips += related(check.admit({name: oid}))
     _detect_blocked_ref(remote, check)
     top = remote.shared()
-    remote.outboxes = read_outboxes(log, check, outboxes, top, related, remote.tips)
+    check.accepted = top or check.accepted
+    remote.outboxes = read_outboxes(check, outboxes, related)
+    if top is None:
+        remote.tips += remote.outboxes
     remote.log.taken_in = max(remote.log.taken_in, check.trees.budget.bytes)
     remote.left_out = list(check.left_out.values())
     for each in remote.left_out:
@@ -212,13 +211,14 @@ def find_logs(remote: Remote, *, allow_foreign: bool = False) -> None:
                 log.repo.common, each.ref, each.commit
             )  # so that git's gc can delete its objects
         each.ref = each.ref.replace(remote.prefix, "refs/")
-    if not remote.tips:
-        remote.outboxes = []
-    trees = [found.tree for found in remote.outboxes]
-    forgotten = Forgotten(log, [top.tree, *trees] if top is not None and trees else [])
-    remote.waiting = [
-        found for found in remote.outboxes if top is None or not found.is_in(log.git, top.tree, forgotten)
-    ]
+    remote.waiting = list(remote.outboxes)
+    if top is not None and remote.outboxes:
+        forgotten = Forgotten(log, [top.tree, *(box.tree for box in remote.outboxes)])
+        remote.waiting = [
+            box
+            for box in remote.outboxes
+            if tree_union.union_changes(log.git, top.tree, [box.tree], forgotten)
+        ]
 
 
 def _related(remote: Remote, check: RefCheck, tips: Sequence[LogTip], *, allow_foreign: bool) -> list[LogTip]:
@@ -264,45 +264,21 @@ def _detect_blocked_ref(remote: Remote, check: RefCheck) -> None:
 
 
 def read_outboxes(
-    log: LocalLog,
-    check: RefCheck,
-    outboxes: Mapping[str, str],
-    top: LogTip | None,
-    related: Callable[[Sequence[LogTip]], list[LogTip]],
-    tips: list[LogTip],
-) -> list[Outbox]:
+    check: RefCheck, outboxes: Mapping[str, str], related: Callable[[Sequence[LogTip]], list[LogTip]]
+) -> list[LogTip]:
     """Return the outboxes that pass the checks, those with the least new content first.
 
     They are read one by one, so that an invalid one does not affect the others.
 
     Args:
         outboxes: Refs with their commits.
-        top: The shared log; None if none passed the checks.
         related: Leaves out those of other projects.
-        tips: The logs of the remote; outboxes that are logs of their own are appended.
     """
-    if top is not None:
-        check.accepted = top
-    on_top: list[Outbox] = []
-    others: list[Outbox] = []
-    trunk = HistoryWalk(log.git, top.oid) if top is not None else None
-    seen: set[str] = set()
+    found: list[LogTip] = []
     for name, oid in check.in_order(outboxes):
-        if oid in seen or (top is not None and not check.is_whole(name, oid)):
-            continue
-        may_stand_on = partial(check.is_base, name, oid)
-        found = outbox.read(log, oid, top, trunk, may_stand_on) if top is not None else None
-        if found is not None:
-            on_top.append(found)
-            seen.add(oid)
-            continue
-        for tip in related(check.admit({name: oid})) if name not in check.left_out else ():
-            found = outbox.whole(log.git, tip, top)
-            if all(map(may_stand_on, bases(log.git, found.commits))):
-                others.append(found)
-                tips.append(tip)
-                seen.add(oid)
-    return on_top + others
+        if oid not in [box.oid for box in found]:
+            found += related(check.admit({name: oid}))
+    return found
 
 
 def sample_outboxes(remote: Remote, outboxes: dict[str, str]) -> dict[str, str]:

@@ -12,15 +12,14 @@ import time
 from ..errors import RemoteError, StoreError
 from ..git import plumbing
 from ..git import plumbing as git_repair
-from ..git.objects import Draft, TreeEntry
+from ..git.objects import Draft
 from ..git.packs import localize
 from ..log import committer, epochs, ledger, let_go, log_refs, recovery, ref, tree_union
 from ..log.committer import new_log, start_log
 from ..log.forgotten import Forgotten
 from ..log.lines import count_records, reduced
-from ..log.squash import squash
+from ..log.squash import commit, squash
 from ..log.union import canonical
-from . import outbox
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from ..log.lock import Lock
     from ..log.log_refs import LogTip
     from ..log.tree_union import Changes
-    from .outbox import Outbox
 
 
 ROUNDS_MAX = 20
@@ -42,7 +40,7 @@ def rebase_log(  # noqa: C901  (one loop until the union holds)
     log: LocalLog,
     shared: LogTip | None,
     tips: Sequence[LogTip],
-    outboxes: Sequence[Outbox] = (),
+    outboxes: Sequence[LogTip] = (),
     *,
     announce: bool = True,
 ) -> str:
@@ -143,7 +141,7 @@ def _since(log: LocalLog, local: str) -> list[str] | None:
 
 
 def build_tip(
-    log: LocalLog, local: str, shared: LogTip | None, tips: Sequence[LogTip], outboxes: Sequence[Outbox] = ()
+    log: LocalLog, local: str, shared: LogTip | None, tips: Sequence[LogTip], outboxes: Sequence[LogTip] = ()
 ) -> str:
     """Return the new tip: on the shared tip our own lines, those of outboxes, then at most one repair commit.
 
@@ -151,22 +149,28 @@ def build_tip(
     """
     git = log.git
     own = own_tip(log, local)
-    current = [*tips, own]
-    forgotten = Forgotten(log, [*(tip.tree for tip in current), *(box.tree for box in outboxes)])
+    current = [*tips, *outboxes, own]
+    forgotten = Forgotten(log, [tip.tree for tip in current])
     base = _base(log, local, shared)
     top = base
     if shared is None or shared.format.epoch <= own.format.epoch:
-        sent = outbox.OutboxSent(git, outboxes) if outboxes else None
-        top = squash(git, git.history(local, [base]), base, sent)
-    top = forgotten.without(base, outbox.merge(git, outboxes, top))
+        top = squash(git, git.history(local, [base]), base, [box.tree for box in outboxes] or None)
+    top = forgotten.without(base, fold(git, outboxes, top))
     tree = git.commit(top).tree
     changes = tree_union.union_changes(git, tree, [tip.tree for tip in current], forgotten)
     if not any(tip.projects for tip in current):
         changes.update({f"projects/{oid}": b"" for oid in log_refs.own_projects(log)})
     if not changes:
         return top
-    count = sum(_lines_in(git, tree, path, change) for path, change in changes.items())
-    return write_repair(log, top, changes, count)
+    return write_repair(log, top, changes, tree_union.count_added(git, tree, changes))
+
+
+def fold(git: Git, outboxes: Sequence[LogTip], onto: str) -> str:
+    """Commit the content of outboxes on a tip, with the messages of all of them; return the new tip, the same in every clone."""
+    ordered = sorted(outboxes, key=lambda box: (git.commit(box.oid).author.seconds, box.oid))
+    commits = [oid for box in ordered for oid in git.history(box.oid, [onto])]
+    changes = tree_union.union_changes(git, git.commit(onto).tree, [box.tree for box in ordered])
+    return commit(git, onto, changes, commits)
 
 
 def own_tip(log: LocalLog, oid: str) -> LogTip:
@@ -217,19 +221,6 @@ def write_repair(log: LocalLog, top: str, changes: Changes, count: int) -> str:
     lines = f"{count} lines that were" if count != 1 else "1 line that was"
     message = f"Repair: {lines} missing\n" if count else "Repair: the form of the log's files\n"
     return log.git.write([Draft(changes, who, who, message)], top)[0]
-
-
-def _lines_in(git: Git, tree: str, path: str, change: bytes | TreeEntry | None) -> int:
-    """Return how many lines a change of a tree adds to it."""
-    old = ref.lookup(git, tree, path)
-    if isinstance(change, TreeEntry) and change.is_tree:
-        return tree_union.new_lines(git, change.oid, [])  # a whole folder is added only if there was none
-    if change is None or not tree_union.is_segment(path):
-        return 0
-    lines = set(tree_union.lines_of(git.blob(change.oid) if isinstance(change, TreeEntry) else change))
-    if old is not None and old.mode.startswith("100"):
-        lines.difference_update(tree_union.lines_of(git.blob(old.oid)))
-    return count_records(lines)
 
 
 def note_shared_published(log: LocalLog, tip: str, shared: LogTip | None, also: Sequence[Move] = ()) -> None:

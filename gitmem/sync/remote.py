@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ..log.ref_checks import LeftOut
     from ..repo import Repo
     from ..store import Store
-    from .outbox import Outbox
 
 
 def configured(repo: Repo) -> list[str]:
@@ -128,8 +127,8 @@ class Remote:
 
         self.refs: dict[str, str] = {}
         self.tips: list[LogTip] = []
-        self.outboxes: list[Outbox] = []
-        self.waiting: list[Outbox] = []
+        self.outboxes: list[LogTip] = []
+        self.waiting: list[LogTip] = []
         self.concurrent = 0
         self.most_concurrent = 0
         self.left_out: list[LeftOut] = []
@@ -230,7 +229,7 @@ class Remote:
 
     def publish_ref(self) -> str:
         """Return the ref that the log is published at, according to the valid logs here and there."""
-        forms = [tip.format for tip in self.tips]
+        forms = [tip.format for tip in (*self.tips, *self.outboxes)]
         local = self.log.git.tip(ref.LOG_REF)
         if local is not None:
             forms.append(rebase.own_tip(self.log, local).format)

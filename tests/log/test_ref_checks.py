@@ -12,7 +12,6 @@ from gitmem.log.committer import start_log
 from gitmem.log.local_log import LocalLog
 from gitmem.log.ref_checks import FOREIGN, INVALID, LARGE, NEWER, NO_PROJECTS, RefCheck
 from gitmem.log.tree_checks import LIMITS, Limits
-from gitmem.sync.read_remote import read_outboxes
 from tests.hazards.peers import git
 from tests.log.logs import open_log
 
@@ -152,7 +151,7 @@ def test_a_commit_below_the_tip_is_checked_before_it_is_read(
     with monkeypatch.context() as patch:
         patch.setattr(log.git, "commit", lambda each: asked.append(each) or read(each))
         check = RefCheck(log, accepted(log), [local(log)])
-        assert not check._check_objects(NAME, oid) and oid in asked and below not in asked
+        assert check.check(NAME, oid) is None and oid in asked and below not in asked
     assert "bytes" in look(log, oid)[1]
     high = oid
     for number in range(40):  # so far from what is known that git is asked
@@ -165,7 +164,7 @@ def test_a_commit_below_the_tip_is_checked_before_it_is_read(
 
 @pytest.mark.parametrize("what", ["tree", "blob", "parent"])
 def test_what_is_missing_is_said(log: LocalLog, what: str) -> None:
-    """A tip's tree, a file of it, or a commit below it; `is_whole` says the same."""
+    """A tip's tree, a file of it, or a commit below it."""
     tree = log.git.commit(local(log)).tree
     by = "Mallory <m@m> 1 +0000"
     if what == "blob":
@@ -175,49 +174,6 @@ def test_what_is_missing_is_said(log: LocalLog, what: str) -> None:
     oid = raw(log, "commit", f"{text}author {by}\ncommitter {by}\n\nx\n".encode())
     kind, why = look(log, oid)
     assert kind == INVALID and (GONE in why or what == "parent"), why
-    check = RefCheck(log, accepted(log), [local(log)])
-    assert check.is_whole(NAME, oid) == (NAME not in check.left_out) and (what == "parent" or check.left_out)
-
-
-def test_an_outbox_has_the_files_of_each_log(log: LocalLog) -> None:
-    """`format` and `projects/`; the second only where the accepted tip has it."""
-    base, known = accepted(log), [local(log)]
-    bare = without_projects(log)
-    for oid, last, is_whole in (
-        (local(log), base, True),
-        (bare, base, False),
-        (bare, None, True),
-        (bare, accepted(log, bare), True),
-        (put(log, local(log), {"format": None}), base, False),
-        (put(log, local(log), {"signals/A": b"1\n"}), base, False),
-    ):
-        check = RefCheck(log, last, known)
-        assert check.is_whole(NAME, oid) is is_whole
-        assert (NAME in check.left_out) is not is_whole
-
-
-def test_an_outbox_without_a_format_is_left_out_of_a_partial_clone_too(log: LocalLog) -> None:
-    """Its tree is not checked there, as files of it are missing."""
-    oid = lacking(log, put(log, local(log), {"format": None}))
-    check = RefCheck(log, accepted(log), [local(log)])
-    assert not check.is_whole(NAME, oid)
-    assert "format" in check.left_out[NAME].why
-
-
-def test_what_an_outbox_stands_on_has_to_pass_too(log: LocalLog) -> None:
-    """Its files are compared with those of the outbox. The first commit of every log has an empty tree and passes."""
-    bad = put(log, local(log), {"signals/A": b"1\n"})
-    good = put(log, bad, {"signals/A": None})
-    check = RefCheck(log, accepted(log), [local(log)])
-    assert check.is_base(NAME, good, ref.genesis(good)) and check.is_base(NAME, good, local(log))
-    assert not check.is_base(NAME, good, bad)
-    assert (check.left_out[NAME].kind, check.left_out[NAME].commit) == (INVALID, good)
-    top = log_refs.read(log, ref.LOG_REF, put(log, good, {"signals/gm-b.jsonl": b"2\n"}))
-    for stands_on, found in ((bad, []), (good, [1])):
-        box = put(log, stands_on, {"signals/A": None, "signals/gm-c.jsonl": b"3\n"})
-        check = RefCheck(log, top, [local(log)])
-        boxes = read_outboxes(log, check, {NAME: box}, top, list, [])
-        assert [1 for _ in boxes] == found and (NAME in check.left_out) is not found
 
 
 def test_a_tip_is_looked_at_once_and_names_its_author(log: LocalLog) -> None:

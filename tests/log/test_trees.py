@@ -554,13 +554,6 @@ def test_only_segments_have_new_lines_and_each_of_them_is_looked_at(port: Dulwic
     assert tree_union.new_lines(port, new, []) == 2
 
 
-def test_lines_that_are_known_from_elsewhere_are_not_new(port: DulwichGit) -> None:
-    """Each in its own segment: a segment's lines are not those of another."""
-    new = tree_of(port, {"s/gm-a.jsonl": b"1\n2\n", "s/gm-b.jsonl": b"3\n"})
-
-    assert tree_union.new_lines(port, new, [], {"s/gm-a.jsonl": {b"1", b"3"}, "elsewhere": {b"2"}}) == 2
-
-
 # Union's laws, on arbitrary bytes.
 
 # Few letters make equal lines likely; the odd pieces are those that a merge or a work tree leaves.

@@ -19,9 +19,9 @@ from gitmem.log.committer import start_log
 from gitmem.log.local_log import LocalLog
 from gitmem.log.log_refs import LogTip
 from gitmem.log.squash import squash, trailers
-from gitmem.sync import outbox, rebase
+from gitmem.sync import rebase
 from gitmem.sync.init import set_publish_ref
-from gitmem.sync.outbox import RemoteState
+from gitmem.sync.outbox import PREFIXES, RemoteState
 
 from ..clones import git
 from ..log.logs import all_lines, entry, limit_unions, open_log, record
@@ -52,58 +52,17 @@ def shared(log: LocalLog) -> LogTip:
     return log_refs.read(log, ref.LOG_REF, put(log, start_log(log), "old", b"0"))
 
 
-def read(log: LocalLog, shared: LogTip, *oids: str) -> list[outbox.Outbox]:
-    return [box for oid in oids if (box := outbox.read(log, oid, shared)) is not None]
+def read(log: LocalLog, *oids: str) -> list[LogTip]:
+    return [log_refs.read(log, ref.LOG_REF, oid) for oid in oids]
 
 
-def test_an_outbox_is_what_its_commits_added(log: LocalLog, shared: LogTip) -> None:
-    """Whatever the shared log has come to since it was made."""
-    one = put(log, shared.oid, "a", b"1", seconds=5)
-    two = put(log, one, "a", b"2", seconds=6)
-    moved = log_refs.read(log, ref.LOG_REF, put(log, put(log, shared.oid, "b", b"3"), "old", b"4"))
-    (box,) = read(log, moved, two)
-    assert box.commits == [one, two] and box.base == shared.oid
-    assert box.lines == {"notes/2026-11/21/gm-a.jsonl": {b"1", b"2"}}
-    assert not box.is_in(log.git, moved.tree)
-    assert box.is_in(log.git, log.git.commit(outbox.merge(log.git, [box], moved.oid)).tree)
+def is_in(log: LocalLog, tip: str, box: LogTip) -> bool:
+    return not tree_union.union_changes(log.git, log.git.commit(tip).tree, [box.tree])
 
 
-def test_one_that_the_shared_history_has_is_empty(log: LocalLog, shared: LogTip) -> None:
-    """It was folded as it was: nothing of it waits."""
-    one = put(log, shared.oid, "a", b"1")
-    (box,) = read(log, log_refs.read(log, ref.LOG_REF, put(log, one, "b", b"2")), one)
-    assert box.commits == [] and box.is_in(log.git, log.git.commit(one).tree)
-
-
-def test_what_does_more_than_add_lines_is_read_as_any_other_log(log: LocalLog, shared: LogTip) -> None:
-    """A file that holds no lines, an id of another project: whether they belong here is asked as of a whole log."""
-    who = Signature("a", "a@b", 1)
-    for path in ("notes.txt", "projects/" + "a" * 40):
-        (oid,) = log.git.write([Draft({path: b"x\n"}, who, who, "odd\n")], shared.oid)
-        assert outbox.read(log, oid, shared) is None
-    assert outbox.read(log, "0" * 40, shared) is None
-
-
-def test_one_that_stands_on_what_may_not_be_read_is_not_read(log: LocalLog, shared: LogTip) -> None:
-    """It is asked before any file of it is."""
-    asked: list[str] = []
-    one = put(log, shared.oid, "a", b"1")
-    assert (
-        outbox.read(log, put(log, one, "a", b"2"), shared, None, lambda base: bool(asked.append(base)))
-        is None
-    )
-    assert asked == [shared.oid]
-
-
-def test_its_lines_are_found_again_by_what_is_kept_of_it(log: LocalLog, shared: LogTip) -> None:
-    """And read anew where the shared log was rewound below it."""
-    base = log_refs.read(log, ref.LOG_REF, put(log, shared.oid, "b", b"1"))
-    box_tip = put(log, base.oid, "a", b"2")
-    (first,) = read(log, base, box_tip)
-    (again,) = read(log, base, box_tip)
-    assert again is first
-    (rewound,) = read(log, shared, box_tip)
-    assert rewound.lines is not None and len(rewound.lines) == 2
+def lines_at(log: LocalLog, tip: str) -> set[bytes]:
+    path = "notes/2026-11/21/gm-a.jsonl"
+    return tree_union.lines_in(log.git, path, ref.lookup(log.git, log.git.commit(tip).tree, path))
 
 
 def test_they_are_folded_in_the_order_of_their_dates(log: LocalLog, shared: LogTip) -> None:
@@ -113,7 +72,7 @@ def test_they_are_folded_in_the_order_of_their_dates(log: LocalLog, shared: LogT
     b1 = put(log, shared.oid, "b", b"b1", seconds=20)
     c1 = put(log, shared.oid, "c", b"c1", seconds=40)
     first, second = (
-        outbox.merge(log.git, read(log, shared, *order), shared.oid) for order in ((a2, b1, c1), (c1, b1, a2))
+        rebase.fold(log.git, read(log, *order), shared.oid) for order in ((a2, b1, c1), (c1, b1, a2))
     )
     assert first == second
     assert log.git.commit(first).message == (
@@ -122,30 +81,26 @@ def test_they_are_folded_in_the_order_of_their_dates(log: LocalLog, shared: LogT
 
 
 def test_unsent_is_what_neither_the_log_nor_an_outbox_has(log: LocalLog, shared: LogTip) -> None:
-    """Line by line, and told of the commits that have any; whatever an outbox is that is a log of its own counts, too."""
+    """Line by line, and told of the commits that have any."""
     one = put(log, shared.oid, "a", b"1")
     two = put(log, put(log, one, "a", b"2"), "old", b"0")
     own = [one, *log.git.history(two, [one]), put(log, two, "b", b"3")]
-    plain = read(log, shared, put(log, shared.oid, "a", b"1"))
-    apart = outbox.whole(log.git, log_refs.read(log, ref.LOG_REF, plain[0].oid), None)
-    for boxes in (plain, [apart]):
-        new = log.git.commit(squash(log.git, own, shared.oid, outbox.OutboxSent(log.git, boxes)))
-        assert outbox.lines_at(log.git, new.tree, "notes/2026-11/21/gm-a.jsonl") == {b"2"}
-        assert new.message == "a: 1 +1\n\na: 1\nb: 1\n\nNote: a\nNote: b\n"
-    assert outbox.OutboxSent(log.git, [apart]).has("format", log.git.tree(shared.tree)["format"])
-    assert not outbox.OutboxSent(log.git, plain).has("format", log.git.tree(shared.tree)["format"])
-    assert squash(log.git, own, shared.oid, None) == own[-1]
+    (box,) = read(log, put(log, shared.oid, "a", b"1"))
+    new = squash(log.git, own, shared.oid, [box.tree])
+    assert lines_at(log, new) == {b"2"}
+    assert log.git.commit(new).message == "a: 1 +1\n\na: 1\nb: 1\n\nNote: a\nNote: b\n"
+    assert squash(log.git, own, shared.oid) == own[-1]
 
 
 def test_what_is_brought_is_one_commit_until_it_is_folded(log: LocalLog, shared: LogTip) -> None:
     """With the trailers of all; who brings it again has nothing to bring."""
-    boxes = read(log, shared, put(log, shared.oid, "a", b"1"), put(log, shared.oid, "b", b"2"))
-    tip = outbox.merge(log.git, boxes, shared.oid)
+    boxes = read(log, put(log, shared.oid, "a", b"1"), put(log, shared.oid, "b", b"2"))
+    tip = rebase.fold(log.git, boxes, shared.oid)
     commit = log.git.commit(tip)
     assert commit.parents == [shared.oid]
     assert sorted(trailers(commit.message)) == ["Note: a", "Note: b"]
-    assert all(box.is_in(log.git, commit.tree) for box in boxes)
-    assert outbox.merge(log.git, boxes, tip) == tip
+    assert all(is_in(log, tip, box) for box in boxes)
+    assert rebase.fold(log.git, boxes, tip) == tip
 
 
 def test_what_is_brought_stands_beside_what_came_to_the_same_segment(log: LocalLog, shared: LogTip) -> None:
@@ -153,9 +108,8 @@ def test_what_is_brought_stands_beside_what_came_to_the_same_segment(log: LocalL
     one = put(log, shared.oid, "a", b"1")
     two = put(log, put(log, shared.oid, "a", b"1"), "a", b"2")
     moved = log_refs.read(log, ref.LOG_REF, put(log, one, "b", b"3"))
-    boxes = read(log, moved, two, put(log, shared.oid, "a", b"5"))
-    tree = log.git.commit(outbox.merge(log.git, boxes, moved.oid)).tree
-    assert outbox.lines_at(log.git, tree, "notes/2026-11/21/gm-a.jsonl") == {b"1", b"2", b"5"}
+    boxes = read(log, two, put(log, shared.oid, "a", b"5"))
+    assert lines_at(log, rebase.fold(log.git, boxes, moved.oid)) == {b"1", b"2", b"5"}
 
 
 def test_outboxes_that_are_too_large_together_make_no_large_file(
@@ -165,22 +119,18 @@ def test_outboxes_that_are_too_large_together_make_no_large_file(
     limit_unions(monkeypatch)
     size = ref.UNION_BYTES_MAX * 3 // 4
     oids = [put(log, shared.oid, "a", b"x" * size), put(log, shared.oid, "a", b"y" * (size + 1))]
-    boxes = read(log, shared, *oids)
-    tip = outbox.merge(log.git, boxes, shared.oid)
+    boxes = read(log, *oids)
+    tip = rebase.fold(log.git, boxes, shared.oid)
     tree = log.git.commit(tip).tree
     assert tree_union.new_lines(log.git, tree, [shared.tree]) == 2
-    assert all(box.is_in(log.git, tree) for box in boxes)
-    assert outbox.merge(log.git, boxes, tip) == tip
+    assert all(is_in(log, tip, box) for box in boxes)
+    assert rebase.fold(log.git, boxes, tip) == tip
     sizes = [
         len(log.git.blob(entry.oid)) for _, entry, _ in tree_union.differing(log.git, tree, [shared.tree])
     ]
     assert sorted(sizes) == [size + 1, size + 2]
     for oid in oids:
-        assert squash(log.git, [oid], tip, outbox.OutboxSent(log.git, boxes)) == tip
-    # What the log has lost elsewhere does not make an outbox wait: its own lines are there.
-    who = Signature("a", "a@b", 1)
-    (less,) = log.git.write([Draft({"notes/2026-11/21/gm-old.jsonl": None}, who, who, "lost\n")], tip)
-    assert all(box.is_in(log.git, log.git.commit(less).tree) for box in boxes)
+        assert squash(log.git, [oid], tip, [box.tree for box in boxes]) == tip
 
 
 @pytest.mark.parametrize("more", [-1, pytest.param(1, marks=pytest.mark.deep)])
@@ -195,10 +145,10 @@ def test_an_outbox_that_two_full_segments_had_no_room_for_is_taken_in(
     who = Signature("a", "a@b", 1)
     full = {path: b"x" * (size + 1) + b"\n", beside: b"z" * (size + more) + b"\n"}
     (taken,) = log.git.write([Draft(full, who, who, "full\n")], shared.oid)
-    (box,) = read(log, log_refs.read(log, ref.LOG_REF, taken), put(log, shared.oid, "a", b"y" * size))
-    assert not box.is_in(log.git, log.git.commit(taken).tree)
+    (box,) = read(log, put(log, shared.oid, "a", b"y" * size))
+    assert not is_in(log, taken, box)
 
-    tip = outbox.merge(log.git, [box], taken)
+    tip = rebase.fold(log.git, [box], taken)
 
     tree = log.git.commit(tip).tree
     found = [entry for _, entry in tree_union.walk(log.git, tree) if not entry.is_tree]
@@ -206,24 +156,8 @@ def test_an_outbox_that_two_full_segments_had_no_room_for_is_taken_in(
         line[:1] for entry in found for line in log.git.blob(entry.oid).splitlines() if len(line) > size // 2
     ]
     assert sorted(lines) == [b"x", b"y", b"z"]
-    assert box.is_in(log.git, tree)
-    assert outbox.merge(log.git, [box], tip) == tip
-
-
-@pytest.mark.parametrize(("number", "is_read"), [(1, True), (8, True), (9, False)])
-def test_a_limited_number_of_overflow_files_is_read(
-    log: LocalLog, shared: LogTip, number: int, is_read: bool
-) -> None:
-    """A peer cannot make a sync read more files by a longer chain of them."""
-    paths = ["notes/2026-11/21/gm-a.jsonl"]
-    for _ in range(number):
-        paths.append(tree_union.overflow_path(paths[-1], b"y\n"))
-    who = Signature("a", "a@b", 1)
-    chain = {**dict.fromkeys(paths, b"z\n"), paths[-1]: b"y\n"}
-    (taken,) = log.git.write([Draft(chain, who, who, "chain\n")], shared.oid)
-    (box,) = read(log, log_refs.read(log, ref.LOG_REF, taken), put(log, shared.oid, "a", b"y"))
-
-    assert box.is_in(log.git, log.git.commit(taken).tree) == is_read
+    assert is_in(log, tip, box)
+    assert rebase.fold(log.git, [box], tip) == tip
 
 
 @pytest.mark.parametrize("length", [1, 40, STEPS_MAX + 50])
@@ -247,19 +181,19 @@ def test_what_a_host_refuses_is_kept_for_its_url(tmp_path: Path) -> None:
     host = RemoteState(state, "origin", "https://example.org/x")
     host.save()
     assert not (tmp_path / "remotes").exists()
-    host.refused_prefixes.append(outbox.PREFIXES[0])
+    host.refused_prefixes.append(PREFIXES[0])
     host.concurrent, host.seen = 3, {"b", "a"}
     host.save()
     again = RemoteState(state, "origin", "https://example.org/x")
-    assert (again.prefixes, again.concurrent, again.seen) == ([outbox.PREFIXES[1]], 3, {"a", "b"})
+    assert (again.prefixes, again.concurrent, again.seen) == ([PREFIXES[1]], 3, {"a", "b"})
     again.keeps_refs = True
     again.save()
     again = RemoteState(state, "origin", "https://example.org/x")
     assert again.prefixes == []
     again.retry()
-    assert again.prefixes == list(outbox.PREFIXES)
+    assert again.prefixes == list(PREFIXES)
     other = RemoteState(state, "origin", "https://example.org/y")
-    assert (other.prefixes, other.concurrent, other.seen) == (list(outbox.PREFIXES), 0, set())
+    assert (other.prefixes, other.concurrent, other.seen) == (list(PREFIXES), 0, set())
 
 
 def test_an_outbox_is_named_after_a_commit() -> None:
