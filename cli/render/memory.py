@@ -385,7 +385,7 @@ def format_archived(found: NodesChanged) -> list[str]:
 def indexed(found: Indexed) -> list[str]:
     """Return what indexing the sources changed, one node a line."""
     would = "would be " if found.dry_run else ""
-    changed = [each for each in found.entries if each.what in ("created", "updated", "archived")]
+    changed = [each for each in found.entries if each.what in ("created", "updated")]
     head = facts(
         plural(len(found.sources_scanned), "source"),
         f"{len(changed)} changed",

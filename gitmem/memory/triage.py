@@ -259,11 +259,14 @@ def _next(found: Triaged) -> list[str]:
         ]
     if found.stale_nodes:
         first_stale = found.stale_nodes[0]
-        if first_stale.metadata.get("source_path"):
+        change = ["--verified"]
+        if "is gone since" in found.stale[first_stale.id]:
+            change = ["--status", "archived"]
+        elif first_stale.metadata.get("source_path"):
             return ["gitmem mem index"]
         return [
             command("gitmem", "show", first_stale.id),
-            command("gitmem", "mem", "update", first_stale.id, "--verified"),
+            command("gitmem", "mem", "update", first_stale.id, *change),
         ]
     if found.contradictions:
         return contradiction_commands(found.contradictions[0])

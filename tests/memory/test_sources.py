@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import subprocess
 from collections.abc import Callable
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 
 from gitmem.errors import UsageError
 from gitmem.log.lines import format_at
-from gitmem.memory import edit, sources, stored_nodes
+from gitmem.memory import edit, sources, stored_nodes, triage
 from gitmem.order.node import VersionedNode
 from gitmem.store import Store
 
@@ -162,47 +161,24 @@ def test_committed_source_is_current_once_it_is_indexed_again(
 
 
 @pytest.mark.usefixtures("commits")
-def test_source_that_is_gone_is_archived_until_it_comes_back(store: Store, repo: Path) -> None:
-    (repo / "README.md").write_text("# One\n")
-    index(store)
-    (repo / "README.md").unlink()
-
-    gone = index(store)
-    assert (gone.as_json()["nodes_archived"], of(store, "README.md").status) == (1, "archived")
-    assert of(store, "README.md").reason == "README.md is gone"
-    assert index(store).commit is None
-    (repo / "README.md").write_text("# One\n")
-    assert index(store).as_json()["nodes_updated"] == 1
-    assert of(store, "README.md").status == "active"
-    (repo / "README.md").unlink()
-    index(store)
-    (repo / "README.md").write_text("# Two\n")
-    assert index(store).as_json()["nodes_updated"] == 1
-    node = of(store, "README.md")
-    assert (node.status, node.reason, node.content) == ("active", None, "README.md: Two")
-    assert sources.MISSING_KEY not in node.metadata
-    assert index(store).commit is None
-
-
-@pytest.mark.usefixtures("commits")
-def test_source_that_only_this_work_tree_lacks_keeps_its_node(
+def test_node_of_a_source_that_is_gone_stays_and_is_triaged(
     store: Store, repo: Path, git: Callable[..., str]
 ) -> None:
-    (repo / "docs").mkdir()
-    (repo / "docs" / "RULES.md").write_text("# Rules\n")
+    (repo / "README.md").write_text("# One\n")
     git("add", ".", cwd=repo)
-    git("commit", "--quiet", "-m", "Rules", cwd=repo)
-    index(store, "docs/RULES.md=conventions")
-    (repo / "docs" / "RULES.md").unlink()
+    git("commit", "--quiet", "-m", "Read me", cwd=repo)
+    index(store)
+    git("rm", "--quiet", "README.md", cwd=repo)
+    git("commit", "--quiet", "-m", "Read nothing", cwd=repo)
 
     done = index(store)
 
-    assert of(store, "docs/RULES.md").status == "active"
-    assert "docs/RULES.md" in done.sources_missing
-    git("rm", "--quiet", "docs/RULES.md", cwd=repo)
-    git("commit", "--quiet", "-m", "No rules", cwd=repo)
-    index(store)
-    assert of(store, "docs/RULES.md").status == "archived"
+    assert "README.md" in done.sources_missing and done.commit is None
+    node = of(store, "README.md")
+    assert node.status == "active"
+    assert triage.listing(store).next == [
+        f"gitmem show {node.id}", f"gitmem mem update {node.id} --status archived",
+    ]  # fmt: skip
 
 
 @pytest.mark.usefixtures("commits")
@@ -296,15 +272,9 @@ BAD: dict[str, tuple[Callable[[Path], object], str, str]] = {
     "not UTF-8": (lambda repo: (repo / "RULES.md").write_bytes(b"caf\xe9"), "RULES.md", "not UTF-8 (byte 3)"),
     "large": (lambda repo: (repo / "RULES.md").write_bytes(b"a\n" * 600_000), "RULES.md", "1 MiB"),
     "empty": (lambda repo: (repo / "RULES.md").write_text(" \n"), "RULES.md", "empty"),
-    "decoration": (lambda repo: (repo / "RULES.md").write_text("<!-- x -->\n"), "RULES.md", "empty"),
     "a secret": (
         lambda repo: (repo / "RULES.md").write_text("token ghp_" + "a1B2" * 10), "RULES.md", "GitHub token"
     ),
-    "broken TOML": (lambda repo: (repo / "pyproject.toml").write_text("[x"), "pyproject.toml", "parsed"),
-    "broken JSON": (lambda repo: (repo / "package.json").write_text("{"), "package.json", "parsed"),
-    "JSON of another form": (lambda repo: (repo / "package.json").write_text("[]"), "package.json", "not an object"),
-    "deep JSON": (lambda repo: (repo / "package.json").write_text("[" * 200_000), "package.json", "parsed"),
-    "no module": (lambda repo: (repo / "go.mod").write_text("go 1.22\n"), "go.mod", "no module"),
 }  # fmt: skip
 if hasattr(os, "mkfifo"):
     BAD["a pipe"] = (lambda repo: os.mkfifo(repo / "RULES.md"), "RULES.md", "not a file")
@@ -347,94 +317,16 @@ def test_file_with_two_names_is_indexed_once(store: Store, repo: Path) -> None:
     assert done.warnings == ["CLAUDE.md is the same file as AGENTS.md."]
 
 
-def test_decoration_is_not_indexed() -> None:
-    text = (
-        "---\ntitle: x\n---\n<!-- a\ncomment -->\n<p align=center><img src=x></p>\n[![CI](https://a/b.svg)](https://a)\n"
-        "# Gears\n\n\n\nA <b>fine</b> thing.\n```\n<!-- kept -->\n```\n"
-    )
-
-    assert list(sources.without_decoration(text)) == [
-        "# Gears", "", "A <b>fine</b> thing.", "```", "<!-- kept -->", "```", "",
-    ]  # fmt: skip
-
-
 @given(lines=st.lists(st.text(st.characters(exclude_characters="\n")), min_size=1, max_size=80))
 def test_beginning_is_whole_lines_and_never_too_long(lines: list[str]) -> None:
-    text = sources.first_lines("README.md", [line * 40 for line in lines])
+    text = sources.beginning("README.md", "x" + "\n".join(line * 40 for line in lines))
 
     assert len(text) <= sources.CONTENT_MAX
 
 
 def test_beginning_that_fits_exactly_is_whole() -> None:
     room = sources.CONTENT_MAX - len("a: x\n")
-    assert sources.first_lines("a", ["x", "y" * room]) == "a: x\n" + "y" * room
-    assert sources.first_lines("a", ["x", "y" * (room + 1)]) == "a: x\n…"
-    assert sources.first_lines("a", ["x", "y" * (room - 1), "z"]) == "a: x\n…"  # the mark needs its place
-    assert len(sources.first_lines("a", ["x" * 5000])) == sources.CONTENT_MAX
-
-
-def test_manifests_say_what_an_agent_wants_to_know() -> None:
-    python = """
-[project]
-name = "gears"
-description = "Turns things."
-requires-python = ">=3.11"
-dependencies = ["pydantic[email] >= 2 ; python_version > '3.9'", "typer<0.29"]
-[project.scripts]
-gears = "gears.main:run"
-[project.optional-dependencies]
-fast = ["orjson"]
-[dependency-groups]
-test = ["pytest>=8", {include-group = "x"}]
-[tool.ruff]
-"""
-    assert sources.manifest_facts("pyproject.toml", python) == [
-        "gears",
-        "description: Turns things.",
-        "python: >=3.11",
-        "command gears: gears.main:run",
-        "dependencies: pydantic, typer",
-        "for development and extras: orjson, pytest",
-        "tools: ruff",
-    ]
-    node = {"name": "gears", "scripts": {"test": "vitest run"}, "workspaces": ["packages/*"],
-            "dependencies": {"zod": "^3"}, "devDependencies": {"vitest": "1"}}  # fmt: skip
-    assert sources.manifest_facts("package.json", json.dumps(node)) == [
-        "gears",
-        "workspaces: packages/*",
-        "script test: vitest run",
-        "dependencies: zod",
-        "for development: vitest",
-    ]
-    cargo = (
-        '[package]\nname = "gears"\nedition = "2021"\n[[bin]]\nname = "gear"\n[dependencies]\nserde = "1"\n'
-    )
-    assert sources.manifest_facts("Cargo.toml", cargo) == [
-        "gears",
-        "edition: 2021",
-        "programs: gear",
-        "dependencies: serde",
-    ]
-    go = "module example.org/gears\n\ngo 1.22\n\nrequire (\n\ta.org/x v1\n\tb.org/y v2 // indirect\n)\nrequire c.org/z v3\n"
-    assert sources.manifest_facts("go.mod", go) == [
-        "example.org/gears", "go: 1.22", "dependencies: a.org/x, c.org/z",
-    ]  # fmt: skip
-    assert sources.manifest_facts("README.md", "x") is None
-
-
-KEYS = st.sampled_from(["name", "scripts", "workspaces", "packages", "dependencies", "engines", "node", "x"])
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
-    max_leaves=12,
-)
-
-
-@given(value=JSON)
-def test_manifest_of_any_form_raises_nothing_but_that_it_is_none(value: object) -> None:
-    try:
-        found = sources.manifest_facts("package.json", json.dumps(value))
-    except ValueError as error:
-        assert not isinstance(value, dict) and "not an object" in str(error)
-    else:
-        assert found and all("\n" not in line for line in found)
+    assert sources.beginning("a", "x\n" + "y" * room) == "a: x\n" + "y" * room
+    assert sources.beginning("a", "x\n" + "y" * (room + 1)) == "a: x\n…"
+    assert sources.beginning("a", "x\n" + "y" * (room - 1) + "\nz") == "a: x\n…"  # the mark needs its place
+    assert len(sources.beginning("a", "x" * 5000)) == sources.CONTENT_MAX
