@@ -514,18 +514,6 @@ def block_chain(w: Writer) -> None:
         w.relation(w.id("rel", at), w.id("mem", (at + 1) % count), w.id("mem", at))
 
 
-def imported_blocks(w: Writer) -> None:
-    """Nodes that say in their metadata that thousands of others block them."""
-    count = w.left // 2 // 230
-    ids = [w.id("mem", at) for at in range(count)]
-    for id in ids:
-        w.node(id)
-    named = ids[: (LINE_MAX - 1_000) // 13]
-    for at in itertools.count(count):
-        if not w.node(w.id("mem", at), metadata={"blocked_by": named}):
-            return
-
-
 def one_relation(w: Writer) -> None:
     """Thousands of words on one relation, in a cycle."""
     w.node("mem-000000")
@@ -825,7 +813,7 @@ FAMILIES: dict[str, Family] = {
         sessions_of_one_harness, sessions_of_one_identity, numbered_names, sessions_of_this_clone, names_that_end, one_session,
         one_session_speaks, long_names, identities, patch_cycle, patch_chain, patches_of_all,
         dense_patches, forged_patches, bulk_values, bulk_small_values, dense_metadata, metadata_keys, clears_and_keys, one_node, tags_and_paths, block_graph, block_chain,
-        imported_blocks, one_relation, two_successors, summary_chain, accesses, many_nodes, long_texts, audits, short_lines,
+        one_relation, two_successors, summary_chain, accesses, many_nodes, long_texts, audits, short_lines,
         wrong_lines, own_threads, own_answers, old_own_answers, many_units, one_task, task_handoffs, replaced_tasks, one_claim,
         one_commit, commit_circles, wide_commits, small_attestations, full_attestations, grants_of_many,
     )

@@ -233,10 +233,13 @@ def convert_node(given: Given, *, allow_secret: bool = False) -> ConvertedLines:
             fields["updated_at"] = format_at(updated)
     count, last = _accesses(metadata, remarks)
     made = ConvertedLines(str(given.get("id")), b"", at)
-    older = _replaced(made.id, metadata, remarks)
+    named = [
+        *((made.id, "supersedes", each) for each in _named(made.id, "replaces", metadata, remarks)),
+        *((each, "blocks", made.id) for each in _named(made.id, "blocked_by", metadata, remarks)),
+    ]
     fields["metadata"] = metadata
     made.line = records.line("node", at, fields, allow_secret=allow_secret)
-    made.more = [_supersedes(made.id, each, at) for each in older]
+    made.more = [_relation(*ends, at) for ends in named]
     made.more += [_access(made.id, number, at) for number in range(1, count)]
     if count:
         made.more.append(_access(made.id, 0, last if last is not None else at))
@@ -372,28 +375,31 @@ def _access(id: str, number: int, at: int) -> bytes:
     )
 
 
-def _replaced(id: str, metadata: dict[str, object], remarks: list[str]) -> list[str]:
-    """Return the nodes that `replaces` in the metadata names; LumenFlow writes it for an indexed file that changed."""
-    given = metadata.get("replaces")
+def _named(id: str, name: str, metadata: dict[str, object], remarks: list[str]) -> list[str]:
+    """Return the other nodes that an entry of the metadata names, and remove it.
+
+    LumenFlow writes `replaces` for an indexed file that changed; `blocked_by` stands for relations.
+    """
+    given = metadata.get(name)
     found = [each for each in (given if isinstance(given, list) else [given]) if each is not None]
     if all(isinstance(each, str) and ids.is_id("mem", each) and each != id for each in found):
-        metadata.pop("replaces", None)
+        metadata.pop(name, None)
         return list(dict.fromkeys(map(str, found)))
-    remarks.append("its replaces is not the id of another node; it is kept in the metadata")
+    remarks.append(f"its {name} is not the id of another node; it is kept in the metadata")
     return []
 
 
-def _supersedes(id: str, older: str, at: int) -> bytes:
-    """Return the line that says which node this one replaces."""
+def _relation(from_id: str, type: str, to_id: str, at: int) -> bytes:
+    """Return the line of a relation that the metadata of a node names."""
     return records.line(
         "relation",
         at,
         {
             "schema_version": "A2A.V1",
-            "id": ids.keyed_id("rel", "lumenflow", id, "supersedes", older),
-            "from_id": id,
-            "to_id": older,
-            "type": "supersedes",
+            "id": ids.keyed_id("rel", "lumenflow", from_id, type, to_id),
+            "from_id": from_id,
+            "to_id": to_id,
+            "type": type,
             "sender_identity": SENDER,
         },
     )

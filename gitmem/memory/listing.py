@@ -9,7 +9,7 @@ from ..index import entities
 from ..order.cycles import find_cycles
 from ..order.node import STATUSES, content_digest_text, without_ignored
 from ..outcome import Outcome, command
-from ..records.ids import is_id, unit_key
+from ..records.ids import unit_key
 from ..signals import history
 from ..signals.task_records import TaskRecords
 from . import anchors, decay, node_fields, relations, stored_nodes
@@ -19,7 +19,7 @@ from .stored_nodes import HAS_PATHS, IS_SUMMARIZED, has_path, has_tag
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any, TypedDict, Unpack
 
     from ..index.entities import Lines
@@ -306,9 +306,8 @@ def ready(
 
     Closed, deleted, ephemeral, summarized and superseded nodes are left out, and archived nodes unless requested; also
     discoveries that are tagged as knowledge (`node_fields.TAXONOMY`, `fact` and the like) and neither as work nor with a
-    priority, unless a type is requested. Only
-    an open node in this log blocks others: by a relation, or by `blocked_by` in the metadata of an imported node. What an
-    open node that is superseded blocks, the live end of its chain blocks.
+    priority, unless a type is requested. Only an open node in this log blocks others. What an open node that is superseded
+    blocks, the live end of its chain blocks.
 
     Args:
         type: Only nodes of this type, or discoveries with the tag of an alias; by default those of `ACTIONABLE`.
@@ -326,8 +325,7 @@ def ready(
         types = (word,)
     db = store.db()
     ids = _open_ids(db, unit, types, tags if type is not None else None, include_archived=include_archived)
-    mentioning = stored_nodes.ids_mentioning(db, '"blocked_by"')
-    by = blockers(db, ids, mentioning)
+    by = blockers(db, ids)
     free, held = ([id for id in ids if (id in by) is is_held] for is_held in (False, True))
     found = Ready(wu, stored_nodes.load(db, free[:limit]), more=max(0, len(free) - limit))
     found.blocked = [Blocked(node, by[node.id]) for node in stored_nodes.load(db, held[:limit])]
@@ -336,7 +334,7 @@ def ready(
     known = {node.id: Blocker(node) for node in stored_nodes.load(db, sorted(named))}
     for each in found.blocked:
         each.blockers = [known[id] for id in each.blocked_by[:BLOCKERS_MAX]]
-    found.circles = cycles_of(db, by, mentioning)
+    found.circles = cycles_of(db, by)
     found.next = _next_of_ready(found, limit, type)
     return found
 
@@ -382,20 +380,11 @@ def _marks(values: Sequence[str]) -> str:
     return ", ".join("?" * len(values))
 
 
-def blockers(db: sqlite3.Connection, ids: Sequence[str], mentioning: Collection[str]) -> dict[str, list[str]]:
-    """Return the open nodes that block a node, by the id of each blocked node.
-
-    Args:
-        ids: The nodes to look at.
-        mentioning: The nodes of which a line has `blocked_by`, as metadata of imported nodes have it.
-    """
+def blockers(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, list[str]]:
+    """Return the open nodes that block a node, by the id of each blocked node."""
     named = relations.blockers_of(db, ids)
-    for node in stored_nodes.load(db, [id for id in ids if id in mentioning]):
-        imported = node.metadata.get("blocked_by")
-        if isinstance(imported, list):
-            named.setdefault(node.id, set()).update(id for id in imported if isinstance(id, str))
     every = sorted(set().union(*named.values()))
-    ends = relations.ends_of(db, (id for id in every if is_id("mem", id)))
+    ends = relations.ends_of(db, every)
     # A closed or deleted node doesn't block again because another one supersedes it.
     standing = {
         id: blocks(db, ends.get(id, id))
@@ -413,14 +402,12 @@ def blocks(db: sqlite3.Connection, id: str) -> bool:
     return bool(stored_nodes.select_ids(db, f"n.id = ? AND n.state = 0 AND NOT {IS_SUMMARIZED}", (id,)))
 
 
-def cycles_of(
-    db: sqlite3.Connection, by: Mapping[str, list[str]], mentioning: Collection[str]
-) -> list[list[str]]:
-    """Return the cycles that blocked nodes depend on, also outside this work unit; `mentioning` as for `blockers`."""
+def cycles_of(db: sqlite3.Connection, by: Mapping[str, list[str]]) -> list[list[str]]:
+    """Return the cycles that blocked nodes depend on, also outside this work unit."""
     leads = dict(by)
     todo = sorted({id for ids in by.values() for id in ids} - leads.keys())
     while todo:
-        more = blockers(db, todo, mentioning)
+        more = blockers(db, todo)
         leads.update({id: more.get(id, []) for id in todo})
         todo = sorted({id for ids in more.values() for id in ids} - leads.keys())
     return [[*each, each[0]] for each in find_cycles(leads)]

@@ -221,10 +221,10 @@ def is_known(db: sqlite3.Connection, id: str) -> bool:
     return db.execute("SELECT 1 FROM node WHERE id = ?", (id,)).fetchone() is not None
 
 
-def rows_to_score(db: sqlite3.Connection) -> Iterator[tuple[str, int, str | None, int, str, int | None]]:
+def rows_to_score(db: sqlite3.Connection) -> Iterator[tuple[str, int, str | None, int, str, int]]:
     """Yield id, last change, priority, state, lifecycle and accesses of the nodes that are not deleted, oldest first."""
     yield from db.execute(
-        "SELECT n.id, n.touched, n.priority, n.state, n.lifecycle, a.count FROM node n"
+        "SELECT n.id, n.touched, n.priority, n.state, n.lifecycle, coalesce(a.count, 0) FROM node n"
         f" LEFT JOIN access a ON a.id = n.id WHERE n.state < {DELETED} ORDER BY {OLDEST}"
     )
 
@@ -252,16 +252,6 @@ def open_of_priority(db: sqlite3.Connection, priorities: Iterable[str]) -> list[
     listed = json_list(priorities)
     query = "SELECT id, priority FROM node WHERE state = 0 AND priority IN (SELECT value FROM json_each(?))"
     return db.execute(query, (listed,)).fetchall()
-
-
-def ids_mentioning(db: sqlite3.Connection, text: str) -> set[str]:
-    """Return the nodes with a text in any of their lines. Each line is searched once, however many nodes it names."""
-    rows = db.execute(
-        "SELECT DISTINCT e.id FROM entity_line e WHERE e.kind = 'node' AND e.line IN"
-        " (SELECT l.id FROM line l WHERE l.kind IN ('node', 'patch') AND instr(l.body, ?))",
-        (text,),
-    )
-    return {id for (id,) in rows}
 
 
 def values_of_tagged(

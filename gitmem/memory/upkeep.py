@@ -19,13 +19,11 @@ from .node_tables import DELETED, HIDDEN
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from ..agents.caller import Caller
     from ..records.record_types import PatchContent
     from ..store import Store
-
-    Row = tuple[str, str, str, str | None, bool, int]
 
 
 URGENT = ("P0", "P1")  # priorities of nodes that are kept while they are open
@@ -65,24 +63,24 @@ class Archived(Outcome, kw_only=True):
         """The reason in the log. With it and the lines of the log, each score can be computed again."""
         return f"decay: below {self.threshold:g} with a half-life of {format_duration(self.half_life)}"
 
+    @property
+    def patch(self) -> PatchContent:
+        """The fields of the patch of the archived nodes."""
+        return {"archived": True, "reason": self.reason}
+
     def as_json(self) -> dict[str, object]:
         """Return the JSON form, with the number of all nodes, and the half-life in days."""
         found = super().as_json()
-        del found["half_life"]
-        return {
-            **found,
-            "total_processed": self.total_processed,
-            "half_life_days": self.half_life / decay.DAY_MICROS,
-        }
+        days = found.pop("half_life") / decay.DAY_MICROS  # type: ignore[operator]  # it is a number
+        return {**found, "total_processed": self.total_processed, "half_life_days": days}
 
 
 def archive(
     store: Store,
     caller: Caller,
     *,
-    threshold: float = decay.THRESHOLD,
-    half_life: int = decay.HALF_LIFE_MICROS,
-    force: bool = False,
+    threshold: float = THRESHOLD,
+    half_life: int = HALF_LIFE_MICROS,
     dry_run: bool = False,
     now: int | None = None,
     names_max: int = write.NAMES_MAX,
@@ -95,7 +93,6 @@ def archive(
     Args:
         threshold: A score; new nodes without a priority have 1.
         half_life: Microseconds.
-        force: Archive open nodes of P0 and P1 and last checkpoints, too.
         dry_run: Only report which nodes would be archived.
         now: Microseconds since the epoch; the store's clock by default.
         names_max: The number of ids in one line.
@@ -106,16 +103,19 @@ def archive(
     """
     decay.validate(half_life, threshold)
     now = store.now() if now is None else now
-    found = nodes_to_archive(store.db(), now=now, threshold=threshold, half_life=half_life, force=force)
+    found = nodes_to_archive(store.db(), now=now, threshold=threshold, half_life=half_life)
     found.dry_run = dry_run
     for ids in reader_store.by_place(store, [] if dry_run else found.archived_ids):
-        lines = write.patches(store, caller, ids, patch_fields(found), names_max=names_max)
-        what = f"archives {format_count(len(ids))} by decay"
+        lines = write.patches(store, caller, ids, found.patch, names_max=names_max)
         text = commit_body({id: found.scores[id] for id in ids}, found.reason)
-        done = write.record(store, caller, lines, what, text=text, nodes=ids)
+        done = write.record(
+            store, caller, lines, f"archives {format_count(len(ids))} by decay", text=text, nodes=ids
+        )
         found.commit, found.recorded = found.commit or done.commit, True
     found.warnings = [*filter(None, [caller.remark])]
-    found.next = _next_after_archive(found, force)
+    named = [*found.archived_ids, *found.protected][:1]
+    hidden = ["gitmem mem list --include-archived"] if found.recorded else []
+    found.next = [*hidden, *(command("gitmem", "show", id) for id in named)]
     return found
 
 
@@ -125,52 +125,39 @@ def nodes_to_archive(
     now: int,
     threshold: float,
     half_life: int,
-    force: bool = False,
     spared: Collection[str] = (),
     left_out: Collection[str] = (),
 ) -> Archived:
     """Return which nodes would be archived. It reads only the view's tables, not the lines of nodes.
 
     Args:
-        force: As for `archive`.
         spared: Nodes to skip, as project nodes are.
         left_out: Nodes not to count, as deleted nodes are.
     """
     found = Archived(threshold=threshold, half_life=half_life, dry_run=True)
-    spared, left_out = frozenset(spared), frozenset(left_out)
-    kept = {} if force else protected_nodes(db, now)
+    last = stored_nodes.last_checkpoints(db, now + decay.DAY_MICROS)
+    kept = dict.fromkeys(last.values(), "last checkpoint") | open_urgent(db)
     for id, touched, priority, state, lifecycle, accesses in stored_nodes.rows_to_score(db):
         if id in left_out:
             continue
         if state == HIDDEN or lifecycle == "project" or id in spared:
             found.skipped_ids.append(id)
             continue
-        score = decay.score_of(touched, accesses or 0, priority, now=now, half_life=half_life)
-        if score < threshold and id in kept:
+        score = decay.score_of(touched, accesses, priority, now=now, half_life=half_life)
+        if score >= threshold:
+            found.retained_ids.append(id)
+        elif id in kept:
             found.skipped_ids.append(id)
             found.protected[id] = kept[id]
-        elif score < threshold:
+        else:
             found.archived_ids.append(id)
             found.scores[id] = score
-        else:
-            found.retained_ids.append(id)
     return found
-
-
-def protected_nodes(db: sqlite3.Connection, now: int) -> dict[str, str]:
-    """Return why nodes must not be archived: open nodes of P0 and P1, and last checkpoints. Project nodes are not listed."""
-    last = stored_nodes.last_checkpoints(db, now + decay.DAY_MICROS)
-    return dict.fromkeys(last.values(), "last checkpoint") | open_urgent(db)
 
 
 def open_urgent(db: sqlite3.Connection) -> dict[str, str]:
     """Return the open nodes of P0 and P1, with that as a text."""
     return {id: f"open {priority}" for id, priority in stored_nodes.open_of_priority(db, URGENT)}
-
-
-def patch_fields(found: Archived) -> PatchContent:
-    """Return the fields of the patch."""
-    return {"archived": True, "reason": found.reason}
 
 
 def commit_body(scores: Mapping[str, float], reason: str) -> str:
@@ -194,22 +181,29 @@ def format_count(nodes: int) -> str:
     return f"{nodes} node{'' if nodes == 1 else 's'}"
 
 
-def _next_after_archive(found: Archived, force: bool) -> list[str]:
-    if not found.archived_ids:
-        first = next(iter(found.protected), None)
-        return [command("gitmem", "show", first)] if first else ["gitmem mem list"]
-    if not found.dry_run:
-        return ["gitmem mem list --include-archived", command("gitmem", "show", found.archived_ids[0])]
-    own = ["--threshold", repr(found.threshold)] if found.threshold != decay.THRESHOLD else []
-    again = (
-        [command("gitmem", "mem", "archive", *own)]
-        if found.half_life == decay.HALF_LIFE_MICROS and not force
-        else []
-    )
-    return [*again, "gitmem mem list"]
+class Breakdown(Outcome):
+    """The number of nodes by the rule that removed or kept them; each node counts once.
+
+    Attributes:
+        ephemeral: Removed because of this lifecycle.
+        session, wu: Removed because of this lifecycle: the session was named, or a summary covers the node.
+        sensitive, urgent: Kept, whatever the other rules are.
+        ttl_expired: Removed because of their age.
+        active_session_protected: Kept, whatever the other rules are.
+        decay_archived: Archived because of their decay score.
+    """
+
+    ephemeral: int = 0
+    session: int = 0
+    wu: int = 0
+    sensitive: int = 0
+    urgent: int = 0
+    ttl_expired: int = 0
+    active_session_protected: int = 0
+    decay_archived: int = 0
 
 
-class CleanupResult(Outcome):
+class CleanupResult(Outcome, kw_only=True):
     """The result of a cleanup or of a dry run; ids are in order of age, oldest first.
 
     Attributes:
@@ -218,17 +212,16 @@ class CleanupResult(Outcome):
         bytes_freed: Always 0: the log only grows. Kept for programs that read the output of another tool.
     """
 
-    def __init__(self, *, dry_run: bool) -> None:
-        self.removed_ids: list[str] = []
-        self.retained_ids: list[str] = []
-        self.breakdown = Breakdown()
-        self.decay_result: Archived | None = None
-        self.bytes_freed = 0
-        self.dry_run = dry_run
-        self.commit: str | None = None
-        self.recorded = False
-        self.warnings: list[str] = []
-        self.next: list[str] = []
+    removed_ids: list[str] = []
+    retained_ids: list[str] = []
+    breakdown: Breakdown
+    decay_result: Archived | None = None
+    bytes_freed: int = 0
+    dry_run: bool
+    commit: str | None = None
+    recorded: bool = False
+    warnings: list[str] = []
+    next: list[str] = []
 
     @property
     def compaction_ratio(self) -> float:
@@ -250,7 +243,6 @@ def cleanup(
     decay: bool = False,
     decay_threshold: float = THRESHOLD,
     half_life: int = HALF_LIFE_MICROS,
-    force: bool = False,
     dry_run: bool = False,
     now: int | None = None,
 ) -> CleanupResult:
@@ -265,7 +257,6 @@ def cleanup(
         ttl: Microseconds since a node was created.
         session: A session id, or a unique prefix of one.
         decay_threshold, half_life, now: As for `upkeep.archive`.
-        force: Remove and archive open nodes of P0 and P1, and archive last checkpoints, too.
         dry_run: Only report what would be done.
 
     Raises:
@@ -281,26 +272,20 @@ def cleanup(
         )
     db = store.db()
     now = store.now() if now is None else now
-    rules = RetentionRules(
-        ttl=ttl,
-        session=_session(db, session),
-        is_current=lambda id: (one := presence.get(store, id)) is not None and one.is_current,
-        sensitive=sensitive(db),
-        urgent=set() if force else open_urgent(db).keys(),
-        now=now,
-    )
-    found = CleanupResult(dry_run=dry_run)
-    reasons = _removed(db, rules, found)
+    found = CleanupResult(breakdown=Breakdown(), dry_run=dry_run)
+    sensitive = set(stored_nodes.select_ids(db, "n.sensitive"))
+    reasons = _removed(store, found, sensitive, _Expiry(now, ttl, _session(db, session)))
     if decay:
         found.decay_result = nodes_to_archive(
-            db, now=now, threshold=decay_threshold, half_life=half_life, force=force,
-            spared=rules.sensitive, left_out=found.removed_ids,
+            db, now=now, threshold=decay_threshold, half_life=half_life,
+            spared=sensitive, left_out={*found.removed_ids},
         )  # fmt: skip
         found.breakdown.decay_archived = len(found.decay_result.archived_ids)
     found.warnings = [*filter(None, [caller.remark])]
     if not dry_run:
         _write(store, caller, found, reasons)
-    found.next = _next_after_cleanup(found, ttl, session, decay, decay_threshold, half_life, force)
+    deleted = ["gitmem mem list --status deleted"] if found.removed_ids and not dry_run else []
+    found.next = [*deleted, "gitmem mem list"]
     return found
 
 
@@ -320,125 +305,14 @@ def _session(db: sqlite3.Connection, text: str | None) -> str | None:
     return found or text
 
 
-def _removed(db: sqlite3.Connection, rules: RetentionRules, found: CleanupResult) -> dict[str, list[str]]:
-    """Return the ids to remove, by reason."""
-    reasons: dict[str, list[str]] = {}
-    for row in stored_nodes.rows_to_clean_up(db):
-        reason = rules.reason(row, found.breakdown)
-        if reason is None:
-            found.retained_ids.append(row[0])
-        else:
-            found.removed_ids.append(row[0])
-            reasons.setdefault(reason, []).append(row[0])
-    return reasons
+class _Expiry(Struct):
+    """What makes nodes expire: at `now` an age above `ttl`, if given, and a session that was named."""
 
-
-def _write(store: Store, caller: Caller, found: CleanupResult, reasons: dict[str, list[str]]) -> None:
-    lines, body, done = [], [], []
-    for reason, ids in sorted(reasons.items()):
-        lines += write.patches(store, caller, ids, {"deleted": True, "reason": reason})
-        body += [
-            f"Deleted {format_count(len(ids))}: {reason}",
-            *(f"- {id}" for id in ids[:LISTED_MAX]),
-            "",
-        ]
-    if found.removed_ids:
-        done.append(f"deletes {format_count(len(found.removed_ids))}")
-    decayed = found.decay_result
-    if decayed is not None and decayed.archived_ids:
-        lines += write.patches(store, caller, decayed.archived_ids, patch_fields(decayed))
-        body.append(commit_body(decayed.scores, decayed.reason))
-        done.append(f"archives {len(decayed.archived_ids)}")
-    if not lines:
-        return
-    named = [*found.removed_ids, *(decayed.archived_ids if decayed else ())]
-    written = write.record(
-        store, caller, lines, f"cleans up: {' and '.join(done)}", text="\n".join(body), nodes=named
-    )
-    found.commit, found.recorded = written.commit, True
-    if decayed is not None:
-        decayed.dry_run = False
-        if decayed.archived_ids:
-            decayed.commit, decayed.recorded = found.commit, found.recorded
-
-
-def _next_after_cleanup(
-    found: CleanupResult,
-    ttl: int | None,
-    session: str | None,
-    decay: bool,
-    threshold: float,
-    half_life: int,
-    force: bool,
-) -> list[str]:
-    if not found.dry_run:
-        return [*(["gitmem mem list --status deleted"] if found.removed_ids else []), "gitmem mem list"]
-    is_nothing = not found.removed_ids and not (found.decay_result and found.decay_result.archived_ids)
-    if is_nothing or half_life != HALF_LIFE_MICROS or force:  # no option sets these
-        return ["gitmem mem list"]
-    options: list[str] = []
-    options += ["--ttl", format_duration(ttl)] if ttl is not None else []
-    options += ["--session", session] if session is not None else []
-    options += ["--decay"] if decay else []
-    options += ["--threshold", repr(threshold)] if threshold != THRESHOLD else []
-    return [command("gitmem", "mem", "cleanup", *options)]
-
-
-class Breakdown(Outcome):
-    """The number of nodes by the rule that removed or kept them; each node counts once.
-
-    Attributes:
-        ephemeral: Removed because of this lifecycle.
-        session, wu: Removed because of this lifecycle: the session was named, or a summary covers the node.
-        ttl_expired: Removed because of their age.
-        sensitive, urgent, active_session_protected: Kept, whatever the other rules are.
-        decay_archived: Archived because of their decay score.
-    """
-
-    def __init__(self) -> None:
-        self.ephemeral = self.session = self.wu = self.sensitive = self.urgent = 0
-        self.ttl_expired = self.active_session_protected = self.decay_archived = 0
-
-
-class RetentionRules(Struct):
-    """The rules of a cleanup.
-
-    Attributes:
-        ttl: Microseconds; older nodes are removed.
-        session: The session whose nodes of lifecycle session are removed.
-        is_current: Returns whether the session of an id is live or idle now.
-        sensitive: Nodes to keep.
-        urgent: Open nodes of P0 and P1 to keep.
-        now: Microseconds since the epoch.
-    """
-
+    now: int
     ttl: int | None
     session: str | None
-    is_current: Callable[[str], bool]
-    sensitive: set[str]
-    urgent: Collection[str]
-    now: int
 
-    def reason(self, row: Row, breakdown: Breakdown) -> str | None:
-        """Return why a node is removed, or None if it is kept; the first matching rule decides."""
-        id, type, lifecycle, session_id, summarised, created = row
-        if type == "session" and session_id is not None and self.is_current(session_id):
-            breakdown.active_session_protected += 1
-            return None
-        if id in self.sensitive:
-            breakdown.sensitive += 1
-            return None
-        rule, reason = self._rule(lifecycle, session_id, summarised, created)
-        if rule and id in self.urgent:
-            breakdown.urgent += 1
-        elif rule:
-            setattr(breakdown, rule, getattr(breakdown, rule) + 1)
-            return reason
-        return None
-
-    def _rule(
-        self, lifecycle: str, session_id: str | None, summarised: bool, created: int
-    ) -> tuple[str, str]:
+    def rule(self, lifecycle: str, session_id: str | None, summarized: bool, created: int) -> tuple[str, str]:
         """Return the counter of the first rule that removes a node, and the reason; empty texts if none does."""
         if lifecycle == "project":
             return "", ""
@@ -448,18 +322,58 @@ class RetentionRules(Struct):
             return "ephemeral", "cleanup: ephemeral"
         if lifecycle == "session" and self.session is not None and session_id == self.session:
             return "session", f"cleanup: session {self.session}"
-        if summarised and lifecycle in ("session", "wu"):
-            return lifecycle, "cleanup: summarised"
+        if summarized and lifecycle in ("session", "wu"):
+            return lifecycle, "cleanup: summarized"
         return "", ""
 
 
-def sensitive(db: sqlite3.Connection) -> set[str]:
-    """Return the sensitive nodes: by their field or, if imported, by an entry of their metadata."""
-    found = set(stored_nodes.select_ids(db, "n.sensitive"))
-    for node in stored_nodes.load(db, sorted(stored_nodes.ids_mentioning(db, '"sensitive"') - found)):
-        if node.metadata.get("sensitive") is True:
-            found.add(node.id)
-    return found
+def _removed(
+    store: Store, found: CleanupResult, sensitive: Collection[str], expiry: _Expiry
+) -> dict[str, list[str]]:
+    """Add all nodes to `found`, and return the ids to remove by reason; the first matching rule decides."""
+    db = store.db()
+    urgent = open_urgent(db)
+    reasons: dict[str, list[str]] = {}
+    for id, type, lifecycle, session_id, summarized, created in stored_nodes.rows_to_clean_up(db):
+        own = presence.get(store, session_id) if type == "session" and session_id is not None else None
+        counter, reason = expiry.rule(lifecycle, session_id, summarized, created)
+        if own is not None and own.is_current:
+            counter, reason = "active_session_protected", ""
+        elif id in sensitive:
+            counter, reason = "sensitive", ""
+        elif counter and id in urgent:
+            counter, reason = "urgent", ""
+        if counter:
+            setattr(found.breakdown, counter, getattr(found.breakdown, counter) + 1)
+        if reason:
+            found.removed_ids.append(id)
+            reasons.setdefault(reason, []).append(id)
+        else:
+            found.retained_ids.append(id)
+    return reasons
+
+
+def _write(store: Store, caller: Caller, found: CleanupResult, reasons: Mapping[str, list[str]]) -> None:
+    lines, body, done = [], [], []
+    for reason, ids in sorted(reasons.items()):
+        lines += write.patches(store, caller, ids, {"deleted": True, "reason": reason})
+        body += [f"Deleted {format_count(len(ids))}: {reason}", *(f"- {id}" for id in ids[:LISTED_MAX]), ""]
+    if found.removed_ids:
+        done.append(f"deletes {format_count(len(found.removed_ids))}")
+    decayed = found.decay_result
+    archived = decayed.archived_ids if decayed is not None else []
+    if decayed is not None and archived:
+        lines += write.patches(store, caller, archived, decayed.patch)
+        body.append(commit_body(decayed.scores, decayed.reason))
+        done.append(f"archives {len(archived)}")
+    if lines:
+        what, named = f"cleans up: {' and '.join(done)}", [*found.removed_ids, *archived]
+        written = write.record(store, caller, lines, what, text="\n".join(body), nodes=named)
+        found.commit, found.recorded = written.commit, True
+    if decayed is not None:
+        decayed.dry_run = False
+        if archived:
+            decayed.commit, decayed.recorded = found.commit, found.recorded
 
 
 REASON = "deleted by hand"
@@ -528,7 +442,7 @@ def delete(
         what = f"deletes {ids[0] if len(ids) == 1 else format_count(len(ids))}"
         done = write.record(store, caller, lines, what, text=reason or "", nodes=ids)
         found.commit, found.recorded = found.commit or done.commit, True
-    found.next = _next_after_delete(found, tags, older_than, wu)
+    found.next = _next_after_delete(found)
     return found
 
 
@@ -558,20 +472,10 @@ def _lasting_node_warnings(store: Store, ids: Sequence[str]) -> list[str]:
     ]
 
 
-def _next_after_delete(
-    found: Deleted, tags: Sequence[str], older_than: int | None, wu: str | None
-) -> list[str]:
-    if not found.ids:
-        return [command("gitmem", "show", id) for id in found.already[:1]] or ["gitmem mem list"]
-    if not found.dry_run:
-        undo = command("gitmem", "mem", "update", *found.ids, "--clear", "deleted")
-        return [
-            undo if len(found.ids) <= UNDO_IDS_MAX else "gitmem mem list --status deleted",
-            "gitmem mem list",
+def _next_after_delete(found: Deleted) -> list[str]:
+    if not found.recorded:
+        return [command("gitmem", "show", id) for id in [*found.ids, *found.already][:1]] or [
+            "gitmem mem list"
         ]
-    if not (tags or wu or older_than is not None):
-        return [command("gitmem", "mem", "delete", *found.ids)] if len(found.ids) <= 20 else []
-    options = [word for tag in tags for word in ("--tag", tag)]
-    options += ["--older-than", format_duration(older_than)] if older_than is not None else []
-    options += ["--wu", wu] if wu else []
-    return [command("gitmem", "mem", "delete", *options), command("gitmem", "show", found.ids[0])]
+    undo = command("gitmem", "mem", "update", *found.ids, "--clear", "deleted")
+    return [undo if len(found.ids) <= UNDO_IDS_MAX else "gitmem mem list --status deleted", "gitmem mem list"]

@@ -113,7 +113,8 @@ def test_every_field_finds_its_place(store: Store, project: Project) -> None:
     assert (node.wu_id, node.session_id) == ("WU-7", "550e8400-e29b-41d4-a716-446655440000")
     assert (node.priority, node.lane, node.sensitive, node.status) == ("P1", "Core: Parser", True, "closed")
     assert (node.summarized_into, node.tags) == ("mem-c3d4", ["bug"])
-    assert node.metadata == {"blocked_by": ["mem-x1y2"], "progress": "half", "severity": "high"}
+    assert node.metadata == {"progress": "half", "severity": "high"}
+    assert relations.blockers_of(store.db(), [node.id]) == {node.id: {"mem-x1y2"}}
     assert found.remarks == []
 
 

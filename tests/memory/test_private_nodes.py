@@ -361,7 +361,7 @@ def test_no_query_of_their_reader_makes_a_table_of_all_lines(
     """To it `line` and `entity_line` are views of two tables: a join might look at all pairs of their rows."""
     monkeypatch.setattr(node_tables.NODE, "most", 3)
     keep(desk)
-    shared = desk.write("the shared finding", metadata={"blocked_by": []})
+    shared = desk.write("the shared finding")
     for number in range(4):
         edit.change(desk.store, desk.caller, [shared], content=f"finding {number}")
     store = seen(desk)

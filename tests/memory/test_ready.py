@@ -119,21 +119,6 @@ def test_a_blocker_of_another_work_unit_blocks(desk: Desk) -> None:
     assert [each.blocked_by for each in ready(desk.store, "WU-7").blocked] == [[blocker]]
 
 
-def test_an_imported_node_is_blocked_by_what_its_metadata_names_while_that_is_open(desk: Desk) -> None:
-    """There any entry blocked, for ever. What is no id is no blocker."""
-    blocker = desk.write("first this")
-    blocked = desk.write("then that", metadata={"blocked_by": [blocker, "mem-none", 7, None]})
-    strange = desk.write("strange", metadata={"blocked_by": "mem-none"})
-    desk.write("newer", wu="WU-8", supersedes=[desk.write("older", wu="WU-8")])
-    desk.change(blocked, metadata={"blocked_by": [blocker, 'mem-"]', "mem-\\", 7]})
-
-    assert [(each.node.id, each.blocked_by) for each in ready(desk.store, "WU-7").blocked] == [
-        (blocked, [blocker])
-    ]
-    desk.change(blocker, closed=True)
-    assert ids(ready(desk.store, "WU-7")) == [blocked, strange]
-
-
 def test_a_circle_of_blocks_is_reported(desk: Desk) -> None:
     """None of them would ever be ready, and nobody would know why; the first step out is offered."""
     a, b, c = (desk.write(each) for each in "abc")
