@@ -781,7 +781,7 @@ def test_a_node_stands_for_its_id_wherever_one_is_asked_for(memory: Memory) -> N
     assert memory.decay_score(made) == memory.decay_score(made.node.id)
     assert len(memory.record_access(made, node).accesses) == 2
     assert memory.promote(made, tag="pattern").promoted_nodes
-    assert len(memory.summarize("WU-1", only=[made, node], force=True).source_ids) == 2
+    assert len(memory.summarize("WU-1", only=[made, node]).source_ids) == 2
     assert memory.delete(made).ids == [made.node.id]
     for nothing in (7, None, {"id": node.id}, [node]):
         given: Any = nothing

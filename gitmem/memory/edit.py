@@ -11,7 +11,7 @@ from . import anchors, node_fields, reader_store, relations, stored_nodes, write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
     from ..agents.caller import Caller
@@ -50,7 +50,7 @@ def make_nodes(store: Store, caller: Caller, given: Sequence[Mapping[str, object
     first = store.log.clock.tick(len(given))
     lines: list[tuple[str, bytes]] = []
     nodes: list[VersionedNode] = []
-    remarks: dict[str, None] = {}
+    remarks: list[str] = []
     for at, each in enumerate(given, first):
         try:
             fields = _fields(each, caller, store.new_id("mem"))
@@ -71,13 +71,13 @@ def make_nodes(store: Store, caller: Caller, given: Sequence[Mapping[str, object
             nodes.append(VersionedNode(record, line, at).settle())
             more, told = _relations(store, caller, nodes[-1].id, each)
             lines += more
-            remarks |= dict.fromkeys(told)
+            remarks += told
         except UsageError as error:
             if len(given) > 1:
                 error.message = f"Node {at - first + 1} of {len(given)}: {error.message}"
                 error.args = (error.message,)  # str() uses it
             raise
-    return NewNodes(lines, nodes, list(remarks))
+    return NewNodes(lines, nodes, list(dict.fromkeys(remarks)))
 
 
 def _relations(
@@ -91,10 +91,8 @@ def _relations(
         found = [relations.find_or_accept(store, text) for text in node_fields.texts(type, given[type])]
         others = list(dict.fromkeys(other for other, _ in found))
         lines += [relations.line(store, caller, id, type, other) for other in others]
-        remarks += [remark for _, remark in found]
-        if others and type == relations.SUPERSEDES:
-            remarks.append(relations.superseded_before(store.db(), others, id))
-    return lines, [remark for remark in remarks if remark]
+        remarks += [remark for _, remark in found if remark]
+    return lines, remarks
 
 
 def _fields(given: Mapping[str, Any], caller: Caller, id: str) -> NodeFields:
@@ -314,10 +312,7 @@ def change(
         store, caller, lines, f"{_change_verb(fields, empty)} {format_ids(found)}", nodes=found
     )
     changed = NodesChanged(found, done.commit)
-    changed.warnings = [
-        *filter(None, [caller.remark]),
-        *(relations.revived(store.db(), found) if marks else ()),
-    ]
+    changed.warnings = [*filter(None, [caller.remark])]
     if verified or "paths" in fields:
         changed.warnings += anchors.missing_path_warnings(
             store, stored_nodes.load(store.db(), found[:CHECKED_MAX])
@@ -326,6 +321,26 @@ def change(
     return changed
 
 
+def _word(what: str, known: Sequence[str]) -> Callable[[Any], object]:
+    return lambda value: node_fields.one_of(what, str(value), known)
+
+
+# The options of `change`, each with its field and the function that checks and converts its value.
+_CHANGED: dict[str, tuple[str, Callable[[Any], object] | None]] = {
+    "content": ("content", node_fields.content),
+    "type": ("type", _word("type of node", node_fields.TYPES)),
+    "lifecycle": ("lifecycle", _word("lifecycle", node_fields.LIFECYCLES)),
+    "priority": ("priority", _word("priority", node_fields.PRIORITIES)),
+    "wu": ("wu_id", lambda value: node_fields.work_unit(str(value))),
+    "session": ("session_id", None),
+    "tags": ("tags", lambda value: node_fields.tags(node_fields.texts("tags", value))),
+    "paths": ("paths", lambda value: anchors.validate_paths(node_fields.texts("paths", value))),
+    "metadata": ("metadata", node_fields.metadata),
+    **{
+        name: (name, None)
+        for name in ("lane", "reason", "sensitive", "closed", "archived", "deleted", "summarized_into")
+    },
+}
 _VERBS = {"deleted": "deletes", "archived": "archives", "closed": "closes"}
 
 
@@ -340,49 +355,18 @@ def _change_verb(fields: PatchContent, empty: Sequence[str]) -> str:
     return f"changes {names} of" if names else "verifies"
 
 
-def _changes(options: Mapping[str, Any]) -> PatchContent:  # noqa: C901  (one field after the other)
-    """Convert the options of `change` to the fields of a patch."""
+def _changes(options: Mapping[str, Any]) -> PatchContent:
+    """Convert the options of `change` to the fields of a patch; those without a value change nothing."""
     fields: PatchContent = {}
     for name, value in options.items():
-        if value is None or value == [] or value == () or value == {} or value is False:
-            continue
-        if name == "content":
-            fields["content"] = node_fields.content(value)
-        elif name == "type":
-            fields["type"] = node_fields.one_of("type of node", str(value), node_fields.TYPES)
-        elif name == "lifecycle":
-            fields["lifecycle"] = node_fields.one_of("lifecycle", str(value), node_fields.LIFECYCLES)
-        elif name == "priority":
-            fields["priority"] = node_fields.one_of("priority", str(value), node_fields.PRIORITIES)
-        elif name == "wu":
-            fields["wu_id"] = node_fields.work_unit(str(value))
-        elif name == "session":
-            fields["session_id"] = value
-        elif name == "tags":
-            fields["tags"] = node_fields.tags(node_fields.texts(name, value))
-        elif name == "paths":
-            fields["paths"] = anchors.validate_paths(node_fields.texts(name, value))
-        elif name == "metadata":
-            fields["metadata"] = node_fields.metadata(value)
-        elif name == "lane":
-            fields["lane"] = value
-        elif name == "reason":
-            fields["reason"] = value
-        elif name == "sensitive":
-            fields["sensitive"] = value
-        elif name == "closed":
-            fields["closed"] = value
-        elif name == "archived":
-            fields["archived"] = value
-        elif name == "deleted":
-            fields["deleted"] = value
-        elif name == "summarized_into":
-            fields["summarized_into"] = value
-        else:
+        if name not in _CHANGED:
             raise UsageError(
                 f"Invalid field: {sanitize(name)[:60]}; it cannot be changed. Nothing was written.",
                 code="bad-option",
             )
+        if value not in (None, [], (), {}, False):
+            field, convert = _CHANGED[name]
+            fields[field] = convert(value) if convert is not None else value  # type: ignore[literal-required]
     return fields
 
 

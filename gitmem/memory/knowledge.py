@@ -62,7 +62,7 @@ def promote(
     *,
     node: str | None = None,
     wu: str | None = None,
-    tag: str | None = None,
+    tag: str | None,
     dry_run: bool = False,
 ) -> Promoted:
     """Promote a node, or every summary of a work unit: new nodes, in one commit.
@@ -72,13 +72,13 @@ def promote(
     Args:
         node: An id, or a prefix of six characters or more after the dash. The node may be archived.
         wu: A work unit; its summaries of any lifecycle are promoted, except hidden ones.
-        tag: One of `node_fields.TAXONOMY`; by default the one that the nodes have.
+        tag: One of `node_fields.TAXONOMY`.
 
     Raises:
         UsageError: A value is invalid. Nothing was written.
         StoreError: The store could not be read or written.
     """
-    word = node_fields.one_of("taxonomy tag", tag, node_fields.TAXONOMY) if tag is not None else None
+    word = node_fields.one_of("taxonomy tag", tag or "", node_fields.TAXONOMY)
     if (node is None) == (wu is None):
         raise UsageError(
             "Promote takes one node, or the summaries of one work unit. Nothing was written.",
@@ -89,7 +89,6 @@ def promote(
     sources = (
         [_source(store, node)] if node is not None else _summaries(store, node_fields.work_unit(str(wu)))
     )
-    word = word or _own_tag(sources, node, wu)
     found = Promoted(tag=word, dry_run=dry_run)
     found.warnings = [*filter(None, [caller.remark])]
     lines: list[tuple[str, bytes]] = []
@@ -105,29 +104,6 @@ def promote(
         found.commit, found.recorded = done.commit, True
     found.next = _next(found, node, wu)
     return found
-
-
-def _own_tag(sources: Sequence[VersionedNode], node: str | None, wu: str | None) -> str:
-    """Return the one taxonomy tag that nodes have.
-
-    Raises:
-        UsageError: They have none, or several.
-    """
-    own = [[tag for tag in node_fields.TAXONOMY if tag in each.tags] for each in sources]
-    if len(own[0]) == 1 and all(each == own[0] for each in own):
-        return own[0][0]
-    known = list(dict.fromkeys(tag for each in own for tag in each))
-    why = f"the tags of the nodes are {', '.join(known)}" if known else "no node has one"
-    which = ["--wu", wu] if node is None and wu else [str(node)]
-    raise UsageError(
-        f"Missing taxonomy tag: {why}. Nothing was written.",
-        hint=f"Choose with --tag from {', '.join(node_fields.TAXONOMY)}.",
-        code="bad-taxonomy-tag",
-        next=[
-            command("gitmem", "mem", "promote", *which, "--tag", each)
-            for each in (known or node_fields.TAXONOMY)[:3]
-        ],
-    )
 
 
 def _source(store: Store, text: str) -> VersionedNode:
@@ -286,7 +262,6 @@ def summarize(
     *,
     text: str | None = None,
     only: Sequence[str] = (),
-    force: bool = False,
     dry_run: bool = False,
 ) -> Summarized:
     """Summarize the discoveries, checkpoints, notes and sessions of a work unit that no summary covers yet.
@@ -302,7 +277,6 @@ def summarize(
             summary.
         only: Ids or prefixes of the nodes to cover, such as those that the text's writer read; by default all that
             no summary covers yet.
-        force: Cover open work and the last checkpoint, too.
 
     Raises:
         UsageError: There is nothing to summarize, or a value is invalid. Nothing was written.
@@ -315,7 +289,7 @@ def summarize(
     meant = {stored_nodes.find_node(db, id, writing=True) for id in only}
     every = _open_nodes(db, unit)
     ends = relations.ends_of(db, [node.id for node in every])
-    kept = _kept(every, meant, ends, force=force)
+    kept = _kept(every, meant, ends)
     sources = [node for node in every if node.id not in {*kept, *ends} and (not meant or node.id in meant)]
     if not sources:
         raise _nothing(unit, {**dict.fromkeys(ends, SUPERSEDED), **kept})
@@ -335,7 +309,7 @@ def summarize(
     found.warnings = [*filter(None, [caller.remark])]
     again = command("gitmem", "mem", "summarize", "--wu", unit)
     if dry_run:
-        found.next = [] if force else [again]  # no option forces it
+        found.next = [again]
         return found
     lines = [line, *write.patches(store, caller, found.source_ids, {"summarized_into": found.summary.id})]
     what = f"sums up {format_count(len(covered))} of {unit}"
@@ -374,9 +348,7 @@ def _replaced(
     return {*found[: SOURCES_MAX - len(covered)]}
 
 
-def _kept(
-    nodes: Sequence[VersionedNode], meant: Collection[str], ends: Collection[str], *, force: bool
-) -> dict[str, str]:
+def _kept(nodes: Sequence[VersionedNode], meant: Collection[str], ends: Collection[str]) -> dict[str, str]:
     """Return why nodes are not covered, by id.
 
     Open work stays visible, and `context` and `recover` start with the last checkpoint. Project nodes have their own
@@ -394,8 +366,6 @@ def _kept(
             continue
         if node.lifecycle in ("ephemeral", "project"):
             found[node.id] = f"{node.lifecycle} scope"
-        elif force:
-            continue
         elif not node.closed and node.priority in URGENT:
             found[node.id] = f"open {node.priority}"
         elif not meant and not node.closed and (work := sorted(OPEN_WORK & {*node.tags})):

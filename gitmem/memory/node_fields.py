@@ -29,18 +29,6 @@ LIFECYCLE_OF = {
 TAXONOMY = ("decision", "convention", "pattern", "pitfall", "interface", "invariant", "faq")
 TAGS_MAX = 100
 METADATA_MAX = 100  # entries
-# Other words for a status, and their meanings.
-STATUS_OF = {
-    **dict.fromkeys(("done", "resolved", "resolve", "fixed", "complete", "completed", "finished", "close"), "closed"),
-    **dict.fromkeys(("open", "opened", "reopen", "reopened"), "active"),
-}  # fmt: skip
-REVERSED = {
-    **dict.fromkeys(
-        ("blocked_by", "is_blocked_by", "depends_on", "needs", "requires", "waits_for"), "blocks"
-    ),
-    "child_of": "parent_child",
-    "superseded_by": "supersedes",
-}
 WORK = (*ALIASES, "todo", "task")  # tags of what somebody can take up
 KNOWLEDGE = (*TAXONOMY, "fact", "gotcha", "lesson", "learning", "rule")  # tags of what nobody has to do
 TAGS = (*WORK, *KNOWLEDGE)
@@ -56,12 +44,15 @@ def one_of(what: str, text: str, known: Sequence[str]) -> str:
     for each in known:
         if each.lower() == word:
             return each
-    suggestions, more = _suggest(what, word, known)
+    near = [
+        each for each in known if len(word) > 1 and (each[:2].lower() == word[:2] or word in each.lower())
+    ]
+    is_tag = what == "type of node" and word in TAGS
     raise UsageError(
         f"{invalid_message(what, text)}. Nothing was written.",
-        hint=f"{more}Choose from {', '.join(known)}.",
+        hint=f"{f'That is a tag: `--type discovery --tag {word}`. ' if is_tag else ''}Choose from {', '.join(known)}.",
         code=f"bad-{what.replace(' ', '-')}",
-        suggestions=suggestions,
+        suggestions=[] if is_tag else near,
     )
 
 
@@ -69,19 +60,6 @@ def invalid_message(what: str, text: str) -> str:
     """Return the message about an invalid or empty text."""
     shown = sanitize(text)[:60]
     return f"Invalid {what}: {shown}" if shown.strip() else f"Missing {what}"
-
-
-def _suggest(what: str, word: str, known: Sequence[str]) -> tuple[list[str], str]:
-    """Return known words similar to an unknown one, and a sentence if something else is probably meant."""
-    if what == "status" and word in STATUS_OF:
-        return [STATUS_OF[word]], ""
-    if what == "relation" and word in REVERSED:
-        return [], f"Reverse it: `gitmem mem relate B {REVERSED[word]} A`. "
-    if what == "type of node" and word in TAGS:
-        return [], f"That is a tag: `--type discovery --tag {word}`. "
-    if len(word) < 2:
-        return [], ""
-    return [each for each in known if each[:2].lower() == word[:2] or word in each.lower()], ""
 
 
 def node_type(text: str) -> tuple[str, tuple[str, ...]]:

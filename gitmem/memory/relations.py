@@ -11,7 +11,6 @@ from ..errors import UsageError
 from ..order.causal import CausalOrder, by_id
 from ..outcome import Outcome, command
 from ..records.ids import is_id
-from ..text.sanitize import first_of
 from . import node_fields, private_nodes, stored_nodes, write
 from .stored_nodes import IS_SUMMARIZED
 
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
     AnyHit = TypeVar("AnyHit", bound=RankedHit)
     Edge = tuple[str, str]  # the superseding and the superseded node
 
-
-REMARKED_MAX = 3  # nodes in a warning
 
 # `type = 'supersedes'` is a literal: only then can SQLite use the partial index of these relations.
 _ANY = "SELECT 1 FROM relation WHERE type = 'supersedes' LIMIT 1"
@@ -170,36 +167,6 @@ def replaced_by(db: sqlite3.Connection, ids: Iterable[str], most: int) -> dict[s
     return found
 
 
-def superseded_before(db: sqlite3.Connection, ids: Sequence[str], by: str) -> str | None:
-    """Return a warning for the writer of relations if nodes that are not among them supersede these already.
-
-    Args:
-        ids: The nodes that get superseded.
-        by: The node that supersedes them.
-    """
-    ends = sorted({end for end in ends_of(db, ids).values() if end != by and end not in ids})
-    if not ends:
-        return None
-    names = first_of(ends, REMARKED_MAX)
-    return f"Superseded before by {names}: `gitmem mem triage` lists this until one of these supersedes the other."
-
-
-def revived(db: sqlite3.Connection, ids: Sequence[str]) -> list[str]:
-    """Return a warning if nodes that these supersede count again, after these were closed, archived or deleted."""
-    if not db.execute(_ANY).fetchone():
-        return []
-    rows = db.execute(
-        "SELECT o.id FROM relation r JOIN node n ON n.id = r.from_id AND n.state > 0 JOIN node o ON o.id = r.to_id"
-        " WHERE r.type = 'supersedes' AND r.from_id IN (SELECT value FROM json_each(?)) AND o.state = 0"
-        " AND o.id NOT IN (SELECT id FROM superseded) ORDER BY o.created DESC, o.id LIMIT ?",
-        (ids_as_json(ids), REMARKED_MAX + 1),
-    ).fetchall()
-    if not rows:
-        return []
-    more = " and others" if len(rows) > REMARKED_MAX else ""
-    return [f"No longer superseded, and shown again: {', '.join(id for (id,) in rows[:REMARKED_MAX])}{more}."]
-
-
 def arrange(
     db: sqlite3.Connection, hits: Sequence[AnyHit], limit: int, successor: Callable[[str, AnyHit], AnyHit]
 ) -> list[AnyHit]:
@@ -230,7 +197,6 @@ def arrange(
 
 SUPERSEDES = "supersedes"
 RELATIONS_MAX = 100  # of one node in an answer
-CYCLE_SHOWN = 20  # nodes
 
 
 class RelationResult(Outcome):
@@ -255,13 +221,6 @@ class RelationEvent:
         self.named = frozenset(record.get("after", ()))
 
 
-# What a cycle of relations of a type means.
-_EFFECT_OF_CYCLE = {
-    "blocks": "block each other in a cycle",
-    SUPERSEDES: "supersede each other in a cycle, so each of them still counts",
-}
-
-
 def relate(
     store: Store,
     caller: Caller,
@@ -280,24 +239,16 @@ def relate(
         UsageError: A value is invalid. Nothing was written.
         StoreError: The store could not be read or written.
     """
-    db = store.db()
     kind = node_fields.one_of("relation", type, node_fields.RELATIONS)
     source, remark = find_or_accept(store, from_)
     target, other = find_or_accept(store, to)
     if source == target:
         raise UsageError(f"Cannot relate {source} to itself. Nothing was written.", code="usage")
-    already = superseded_before(db, [target], source) if kind == SUPERSEDES and not remove else None
     line_ = line(store, caller, source, kind, target, removed=remove, metadata=metadata)
     verb = f"no longer {kind}" if remove else kind
     done = write.record(store, caller, [line_], f"{source} {verb} {target}", nodes=[source, target])
     related = RelationResult((source, target, kind), remove, done.commit)
-    related.warnings = [each for each in (caller.remark, remark, other, already) if each]
-    effect = _EFFECT_OF_CYCLE.get(kind)
-    circle = path(store.db(), kind, target, source) if effect and not remove else []
-    if circle:
-        more = [f"… {len(circle) - CYCLE_SHOWN} more"] if len(circle) > CYCLE_SHOWN else []
-        told = " → ".join([source, *circle[:CYCLE_SHOWN], *more])
-        related.warnings.append(f"These nodes {effect}: {told}.")
+    related.warnings = [each for each in (caller.remark, remark, other) if each]
     related.next = [command("gitmem", "show", source)]
     return related
 
@@ -425,25 +376,6 @@ def every_end(db: sqlite3.Connection, id: str, most: int) -> list[str]:
         (id, most),
     )
     return [end for end, _ in rows]
-
-
-def path(db: sqlite3.Connection, type: str, start: str, end: str) -> list[str]:
-    """Return a chain of relations of a type from one node to another, with both ends; empty if there is none."""
-    came: dict[str, str] = {start: ""}
-    todo = [start]
-    for here in todo:
-        if here == end:
-            way = [here]
-            while came[way[-1]]:
-                way.append(came[way[-1]])
-            return way[::-1]
-        for (other,) in db.execute(
-            "SELECT to_id FROM relation WHERE from_id = ? AND type = ? ORDER BY to_id", (here, type)
-        ):
-            if other not in came:
-                came[other] = here
-                todo.append(other)
-    return []
 
 
 def find_or_accept(store: Store, text: str) -> tuple[str, str | None]:

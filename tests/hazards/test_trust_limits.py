@@ -399,7 +399,6 @@ def fold_relations(at: Store) -> None:
     for relation_key in db.execute("SELECT DISTINCT from_id, to_id, type FROM relation_event").fetchall():
         relations.exists(db, relation_key)
     relations.relations_of(db, "mem-000000")
-    relations.path(db, "blocks", "mem-000000", "mem-nowhere")
 
 
 def find_contradictions(at: Store) -> None:

@@ -45,7 +45,7 @@ def test_a_superseded_node_is_not_copied_and_does_not_come_back(store: Store) ->
     shown = context.context(store, me(store), wu="WU-7").block
     assert "integers" in shown and "floats" not in shown
     with pytest.raises(UsageError, match="1 superseded"):
-        knowledge.summarize(store, me(store), "WU-7", force=True)
+        knowledge.summarize(store, me(store), "WU-7")
 
 
 def test_what_a_summarized_node_replaced_is_marked_with_the_next_summary(store: Store) -> None:
@@ -263,8 +263,8 @@ def test_open_work_and_what_is_of_the_project_are_not_summed_up(store: Store) ->
 
     assert set(found.source_ids) == {fixed, first}
     assert bug in [node.id for node in listing.ready(store, "WU-1").nodes]
-    again = knowledge.summarize(store, caller, "WU-1", only=[bug, last], force=True)
-    assert set(again.source_ids) == {bug, last} and rule not in again.source_ids
+    again = knowledge.summarize(store, caller, "WU-1", only=[bug, last, rule])
+    assert again.source_ids == [last]
 
 
 def test_what_was_left_is_told_with_the_reason(store: Store) -> None:
@@ -287,9 +287,6 @@ def test_what_was_left_is_told_with_the_reason(store: Store) -> None:
         project: "project scope",
         scratch: "ephemeral scope",
     }
-    forced = knowledge.summarize(store, me(store), "WU-7", force=True, dry_run=True)
-    assert forced.source_ids == [one, p0, bug, last]
-    assert forced.next == []
 
 
 def test_open_work_of_p0_and_p1_is_not_covered_even_if_it_is_named(store: Store) -> None:
@@ -302,4 +299,3 @@ def test_open_work_of_p0_and_p1_is_not_covered_even_if_it_is_named(store: Store)
     assert done.kept == {elsewhere: "hidden, summarized or of another work unit", p1: "open P1"}
     with pytest.raises(UsageError, match=r"no nodes to summarize \(1 open P1\)"):
         knowledge.summarize(store, me(store), "WU-7", only=[p1])
-    assert knowledge.summarize(store, me(store), "WU-7", only=[p1], force=True).source_ids == [p1]
