@@ -240,29 +240,3 @@ def stdin_text(what: str, most: int = TEXT_MAX_BYTES) -> str:
             hint="Convert it with iconv, or send the name of the file instead of its content.",
             code="not-utf8",
         ) from None
-
-
-def stdin_objects() -> list[dict[str, Any]]:
-    """Return a JSON object for each line that is not blank.
-
-    Raises:
-        UsageError: A line is not a JSON object; the message has its number.
-    """
-    import json
-
-    found = []
-    for number, line in enumerate(stdin_text("nodes", LINES_MAX_BYTES).split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            value = None
-        if not isinstance(value, dict):
-            raise UsageError(
-                f"Line {number} of standard input is not a JSON object. Nothing was written.",
-                hint='Each line must be a JSON object, such as {"content":"The parser drops tabs","type":"bug"}',
-                code="bad-json",
-            )
-        found.append(value)
-    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..environment import Environment
 from ..render import memory as render
 from ..render import output
-from ..values import named_unit, note_workspaces, number, parse_moment, parts
+from ..values import named_unit, note_workspaces, number, parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
         Archived,
         Argument,
         AsOf,
-        Flag,
         Lifecycle,
         ListLimit,
         MaxSize,
@@ -61,13 +60,6 @@ def listing(
         str | None,
         Option("--status", "S", "Only nodes with this status: active, closed, archived or deleted."),
     ] = None,
-    stale: Annotated[
-        bool, Flag("--stale", "Only nodes whose files changed since they were written.")
-    ] = False,
-    since: Annotated[
-        str | None,
-        Option("--since", "1h|ISO", "Only nodes created after this time, such as 2d or 2026-11-21."),
-    ] = None,
     limit: ListLimit = None,
     include_archived: Archived = False,
 ) -> None:
@@ -77,7 +69,7 @@ def listing(
     found = operation.listing(
         at.memory(), wu=named_unit(at, wu), type=type, lifecycle=lifecycle, tags=parts(tag),
         path=at.paths([path])[0] if path else path,
-        status=status, stale=stale, since=None if since is None else parse_moment(since),
+        status=status,
         limit=number("--limit", limit, operation.LIMIT), include_archived=include_archived,
     )  # fmt: skip
     at.answer(found, render.listed)
@@ -109,14 +101,12 @@ def export(
         str | None, Option("--format", "F", "markdown, json or jsonl (default: markdown).")
     ] = None,
     wu: OnlyWu = None,
-    tag: OnlyTags = None,
 ) -> None:
     """Print the memory as one document."""
     from gitmem.memory import listing as operation
 
     found = operation.export(
         at.store(), format=format or ("json" if at.json else "markdown"), wu=named_unit(at, wu),
-        tags=parts(tag),
     )  # fmt: skip
     if at.json and found.format != "json":
         values = {
@@ -159,12 +149,11 @@ def context(
     at: Environment,
     wu: NodeWu = None,
     max_size: MaxSize = None,
-    by_decay: Annotated[bool, Flag("--by-decay", "Sort by decay score instead of by age.")] = False,
     no_roster: NoRoster = False,
     track_access: TrackAccess = False,
     as_of: AsOf = None,
 ) -> None:
-    """Print the nodes for a work unit. Fits them into a byte budget, for a prompt: the last checkpoint always, then the newest first (--by-decay: most relevant first). Who works on what is listed, too (--no-roster: not). With nothing to say it prints nothing."""
+    """Print the nodes for a work unit. Fits them into a byte budget, for a prompt: the last checkpoint always, then the newest first. Who works on what is listed, too (--no-roster: not). With nothing to say it prints nothing."""
     from gitmem.memory import context as operation
 
     at.store().asks_once = True
@@ -174,7 +163,6 @@ def context(
         as_of=as_of,
         wu=named_unit(at, wu),
         max_size=number("--max-size", max_size, operation.MAX_SIZE),
-        by_decay=by_decay,
         roster=not no_roster,
         track_access=track_access,
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gitmem.errors import UsageError
-from gitmem.outcome import command
 
 from ..environment import Environment
 from ..render import memory as render
@@ -64,12 +63,11 @@ def summarize(
             "The summary text (default: the first lines of the nodes); - reads standard input.",
         ),
     ] = None,
-    dry_run: DryRun = False,
 ) -> None:
     """Summarize a work unit in one node. Covers nodes without a summary, and marks each node it covers."""
     from gitmem.memory import knowledge as operation
 
-    unit = named_unit(at, wu) if wu is not None else at.caller(dry_run=dry_run).wu_id
+    unit = named_unit(at, wu) if wu is not None else at.caller().wu_id
     if not unit:
         raise UsageError(
             "Missing work unit: your session has none. Nothing was written.",
@@ -77,13 +75,7 @@ def summarize(
             code="no-wu",
             next=["gitmem mem summarize --help"],
         )
-    found = operation.summarize(
-        at.store(),
-        at.caller(dry_run=dry_run),
-        unit,
-        text=typed(text, "summary"),
-        dry_run=dry_run,
-    )
+    found = operation.summarize(at.store(), at.caller(), unit, text=typed(text, "summary"))
     at.answer(found, render.summarized)
 
 
@@ -189,27 +181,16 @@ def archive(
         str | None, Option("--threshold", "N", "Archive nodes with a lower score (default: 0.1).")
     ] = None,
     dry_run: DryRun = False,
-    reason: NodeReason = None,
 ) -> None:
     """Archive decayed nodes, or the named ones. --include-archived shows them. Project nodes, open P0 and P1 and last checkpoints are kept."""
+    from gitmem.memory import edit
     from gitmem.memory import upkeep as operation
 
     if ids:
-        from gitmem.memory import edit
-
         if threshold is not None or dry_run:
-            raise UsageError(
-                "The options about decay select nodes; they go without ids. Nothing was written.",
-                code="usage",
-                next=[command("gitmem", "mem", "archive", *ids)],
-            )
-        done = edit.change(at.memory(), at.caller(), ids, archived=True, reason=reason)
-        at.answer(done, render.changed)
+            raise UsageError("The options select nodes; they go without ids. Nothing was written.")
+        at.answer(edit.change(at.memory(), at.caller(), ids, archived=True), render.changed)
         return
-    if reason is not None:
-        raise UsageError(
-            "--reason goes with ids. Nothing was written.", code="usage", next=["gitmem mem archive --help"]
-        )
     archived = operation.archive(
         at.memory(), at.caller(dry_run=dry_run), threshold=score(threshold), dry_run=dry_run,
     )  # fmt: skip
@@ -223,10 +204,6 @@ def cleanup(
         str | None, Option("--session", "ID", "Delete this session's nodes of lifecycle `session`.")
     ] = None,
     decay: Annotated[bool, Flag("--decay", "Also archive decayed nodes.")] = False,
-    threshold: Annotated[
-        str | None,
-        Option("--threshold", "N", "With --decay: archive nodes with a lower score (default: 0.1)."),
-    ] = None,
     dry_run: DryRun = False,
 ) -> None:
     """Delete expired nodes. These are ephemeral and summarized nodes, and those selected by options."""
@@ -234,7 +211,7 @@ def cleanup(
 
     cleaned = operation.cleanup(
         at.store(), at.caller(dry_run=dry_run), ttl=micros(ttl), session=session, decay=decay,
-        decay_threshold=score(threshold), dry_run=dry_run,
+        dry_run=dry_run,
     )  # fmt: skip
     at.answer(cleaned, render.cleaned)
 
@@ -245,7 +222,6 @@ def delete(
     tag: OnlyTags = None,
     older_than: Annotated[str | None, Option("--older-than", "30d", "Only nodes older than this.")] = None,
     wu: OnlyWu = None,
-    reason: NodeReason = None,
     dry_run: DryRun = False,
 ) -> None:
     """Delete nodes by id or by filters. `gitmem mem update ID --clear deleted` restores a node."""
@@ -253,7 +229,7 @@ def delete(
 
     deleted = operation.delete(
         at.memory(), at.caller(dry_run=dry_run), id or (), tags=parts(tag), older_than=micros(older_than), wu=named_unit(at, wu),
-        reason=reason, dry_run=dry_run,
+        dry_run=dry_run,
     )  # fmt: skip
     at.answer(deleted, render.deleted)
 

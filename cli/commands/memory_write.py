@@ -62,15 +62,6 @@ def create(
         str | None, Option("--discovered-from", "ID", "The node it was discovered from.")
     ] = None,
     supersedes: Supersedes = None,
-    jsonl: Annotated[
-        bool,
-        Flag(
-            "--jsonl",
-            "Read nodes from standard input, one JSON object per line, and write them in one commit. Keys: "
-            "content, type, lifecycle, wu, session, lane, priority, tags, paths, metadata, sensitive, "
-            "discovered_from, supersedes.",
-        ),
-    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Record a finding, a bug or a decision. Work unit and session default to your session's."""
@@ -81,23 +72,13 @@ def create(
         "tags": parts(tag), "paths": at.paths(path or ()), "metadata": metadata(meta), "sensitive": sensitive,
         "discovered_from": discovered_from, "supersedes": parts(supersedes),
     }  # fmt: skip
-    if jsonl == (text is not None):
+    if text is None:
         raise UsageError(
-            "Missing text. Nothing was written."
-            if text is None
-            else "--jsonl reads the nodes from standard input and takes no text argument. Nothing was written.",
+            "Missing text. Nothing was written.",
             hint="Example: gitmem mem create 'The parser drops tabs' --type bug",
             next=["gitmem mem create --help"],
         )
-    if jsonl:
-        given = {name: value for name, value in options.items() if value}
-        from .. import values
-
-        many = [{**given, **node} for node in values.stdin_objects()]
-        appended = edit.append(at.memory(), at.caller(), many, private=private)
-        at.answer(appended, render.appended, only=[node.id for node in appended.nodes] if quiet else None)
-        return
-    created = edit.create(at.memory(), at.caller(), typed(str(text), "text"), private=private, **options)
+    created = edit.create(at.memory(), at.caller(), typed(text, "text") or "", private=private, **options)
     at.answer(created, render.created, only=[created.node.id] if quiet else None)
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from gitmem.memory.context import Context, Profile, Recovered
-    from gitmem.memory.edit import Created, NodesChanged, NodesCreated
+    from gitmem.memory.edit import Created, NodesChanged
     from gitmem.memory.knowledge import Promoted, Summarized
     from gitmem.memory.listing import Blocked, Listing, NodeChange, NodeDetail, Ready, Relative
     from gitmem.memory.relations import RelationResult
@@ -33,17 +33,6 @@ def created(found: Created) -> list[str]:
     node = found.node
     where = "recorded in this clone only" if node.private else record_position(found.commit)
     return [facts(about(node), node.lifecycle, ", ".join(node.paths), where), *notes(found.warnings)]
-
-
-def appended(found: NodesCreated) -> list[str]:
-    """Return the ids of nodes that were created at once, at most SHOWN of them."""
-    count = len(found.nodes)
-    return block(
-        facts(f"{count:,} node{'' if count == 1 else 's'}", record_position(found.commit)),
-        [node.id for node in found.nodes[:SHOWN]],
-        rest(count - SHOWN, then=""),
-        notes(found.warnings),
-    )
 
 
 def changed(found: NodesChanged) -> list[str]:
@@ -307,8 +296,7 @@ def promoted(found: Promoted) -> list[str]:
 
 def summarized(found: Summarized) -> list[str]:
     """Return a summary, and how many nodes are left to summarize."""
-    verb = "would summarize" if found.dry_run else "summarized"
-    head = f"{verb} {plural(len(found.source_ids), 'node')} in {about(found.summary)}"
+    head = f"summarized {plural(len(found.source_ids), 'node')} in {about(found.summary)}"
     return block(
         head + end(found.commit, found.recorded),
         quote_lines(found.summary.content),

@@ -210,7 +210,7 @@ def context(
                        without=[*saved, *([checkpoint.id] if checkpoint else [])], with_files=with_files)  # fmt: skip
     found = candidates.find(store, wanted, max_size)
     last = _last_checkpoint(store, checkpoint)
-    again = _options(wanted)
+    again = ["--wu", wu] if wu else []
     again += ["--as-of", as_of] if as_of else [] if roster else ["--no-roster"]
     hidden = candidates.count_hidden(store.db(), wu)
     then = f" as of {cut(sanitize_for_model(as_of), 60).replace('-->', '')}" if as_of else ""
@@ -255,13 +255,6 @@ def _check_tracking(reader: Caller | None, as_of: str | None) -> None:
             hint="Omit --track-access.",
             code="who" if reader is None else "usage",
         )
-
-
-def _options(wanted: Selection) -> list[str]:
-    """Return the options of the command that makes a selection, as far as it has them."""
-    again = ["--wu", wanted.wu] if wanted.wu else []
-    again += ["--by-decay"] if wanted.by_decay else []
-    return again
 
 
 def limits(max_size: int, last: Sequence[Section]) -> dict[str, int]:

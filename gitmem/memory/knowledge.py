@@ -62,7 +62,7 @@ def promote(
     *,
     node: str | None = None,
     wu: str | None = None,
-    tag: str | None,
+    tag: str | None = None,
     dry_run: bool = False,
 ) -> Promoted:
     """Promote a node, or every summary of a work unit: new nodes, in one commit.
@@ -72,13 +72,13 @@ def promote(
     Args:
         node: An id, or a prefix of six characters or more after the dash. The node may be archived.
         wu: A work unit; its summaries of any lifecycle are promoted, except hidden ones.
-        tag: One of `node_fields.TAXONOMY`.
+        tag: One of `node_fields.TAXONOMY`; by default the one that all of the nodes have.
 
     Raises:
         UsageError: A value is invalid. Nothing was written.
         StoreError: The store could not be read or written.
     """
-    word = node_fields.one_of("taxonomy tag", tag or "", node_fields.TAXONOMY)
+    word = tag if tag is None else node_fields.one_of("taxonomy tag", tag, node_fields.TAXONOMY)
     if (node is None) == (wu is None):
         raise UsageError(
             "Promote takes one node, or the summaries of one work unit. Nothing was written.",
@@ -89,6 +89,9 @@ def promote(
     sources = (
         [_source(store, node)] if node is not None else _summaries(store, node_fields.work_unit(str(wu)))
     )
+    own = {each for source in sources for each in source.tags if each in node_fields.TAXONOMY}
+    if word is None:
+        word = node_fields.one_of("taxonomy tag", own.pop() if len(own) == 1 else "", node_fields.TAXONOMY)
     found = Promoted(tag=word, dry_run=dry_run)
     found.warnings = [*filter(None, [caller.remark])]
     lines: list[tuple[str, bytes]] = []
@@ -238,7 +241,7 @@ class Summarized(Outcome, kw_only=True):
     """A summary, and the nodes it covers.
 
     Attributes:
-        summary: The new node, or the node that a dry run would create.
+        summary: The new node.
         source_ids: The covered nodes, oldest first; they are marked with the summary.
         left: The number of nodes left for another summary, because this one was full.
         kept: Why other open nodes of the work unit are not covered, by id.
@@ -248,9 +251,8 @@ class Summarized(Outcome, kw_only=True):
     source_ids: Sequence[str]
     left: int
     kept: dict[str, str] = {}
-    dry_run: bool
     commit: str | None = None
-    recorded: bool = False
+    recorded: bool = True
     warnings: list[str] = []
     next: list[str] = []
 
@@ -262,7 +264,6 @@ def summarize(
     *,
     text: str | None = None,
     only: Sequence[str] = (),
-    dry_run: bool = False,
 ) -> Summarized:
     """Summarize the discoveries, checkpoints, notes and sessions of a work unit that no summary covers yet.
 
@@ -302,19 +303,13 @@ def summarize(
     names = [node.id for node in every if node.id in marked]
     fields = _fields(store, caller, _id(store.db(), unit, names, text or ""), unit, content, names)
     line = store.line("node", fields)
-    found = Summarized(
-        summary=stored_nodes.node_of_line(line[1]), source_ids=names, left=left, dry_run=dry_run
-    )
-    found.kept = kept
+    summary = stored_nodes.node_of_line(line[1])
+    lines = [line, *write.patches(store, caller, names, {"summarized_into": summary.id})]
+    what = f"sums up {format_count(len(covered))} of {unit}"
+    done = write.record(store, caller, lines, what, text=content, nodes=[summary.id], wu=unit)
+    found = Summarized(summary=summary, source_ids=names, left=left, kept=kept, commit=done.commit)
     found.warnings = [*filter(None, [caller.remark])]
     again = command("gitmem", "mem", "summarize", "--wu", unit)
-    if dry_run:
-        found.next = [again]
-        return found
-    lines = [line, *write.patches(store, caller, found.source_ids, {"summarized_into": found.summary.id})]
-    what = f"sums up {format_count(len(covered))} of {unit}"
-    done = write.record(store, caller, lines, what, text=content, nodes=[found.summary.id], wu=unit)
-    found.commit, found.recorded = done.commit, True
     found.next = [
         *([again] if left else []),
         command("gitmem", "show", found.summary.id),

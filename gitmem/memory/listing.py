@@ -187,7 +187,6 @@ class Filter:
 def listing(
     store: Store,
     *,
-    stale: bool = False,
     limit: int = LIMIT,
     reverse: bool = False,
     **filters: Unpack[FilterOptions],
@@ -195,7 +194,6 @@ def listing(
     """Return the matching nodes, last changed first.
 
     Args:
-        stale: Only nodes whose files changed since they were written or verified.
         limit: The maximum number of nodes.
         reverse: Oldest first.
         filters: Those of `Filter`.
@@ -208,14 +206,8 @@ def listing(
     db = store.db()
     up = "ASC" if reverse else "DESC"
     order = f"n.touched {up}, n.id {up}"
-    if stale:
-        anchored = stored_nodes.select(db, f"{wanted.where} AND {HAS_PATHS}", wanted.values, order=order)
-        moved = anchors.stale(store, anchored)
-        chosen = [node for node in anchored if node.id in moved]
-        found = Listing(chosen[:limit], moved, len(chosen))
-    else:
-        nodes, more = stored_nodes.select_page(db, wanted.where, wanted.values, order=order, limit=limit)
-        found = Listing(nodes, anchors.stale(store, nodes), len(nodes) + more)
+    nodes, more = stored_nodes.select_page(db, wanted.where, wanted.values, order=order, limit=limit)
+    found = Listing(nodes, anchors.stale(store, nodes), len(nodes) + more)
     found.superseded = relations.ends_of(db, [node.id for node in found.nodes])
     found.next = _next(found)
     return found

@@ -11,7 +11,7 @@ import pytest
 from tests.cli.conftest import Run
 
 DRY = (
-    "mem archive", "mem cleanup", "mem index", "mem delete --older-than 1d", "mem summarize --wu WU-7", "import lumenflow .",
+    "mem archive", "mem cleanup", "mem index", "mem delete --older-than 1d", "import lumenflow .",
     "mem promote --wu WU-7 --tag decision", "call Planck x", "call https://agents.example.org/ x --var rate=7",
 )  # fmt: skip
 

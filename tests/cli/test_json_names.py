@@ -20,7 +20,7 @@ OF_OTHERS = {"metadata", "payload", "context"}  # what agents and A2A clients ha
 COMMANDS = (
     "inbox", "log", "roster", "whoami", "task list", "task list --stats", "task list --tree", "claim list", "role", "view --stats", "receipts",
     "mem list", "mem ready", "mem context --track-access", "mem profile", "mem triage list", "mem archive --dry-run", "mem cleanup --dry-run",
-    "mem index --dry-run", "mem summarize --wu WU-7 --dry-run", "mem promote --wu WU-7 --tag decision --dry-run", "doctor", "verify",
+    "mem index --dry-run", "mem summarize --wu WU-7", "mem promote --wu WU-7 --tag decision --dry-run", "doctor", "verify",
 )  # fmt: skip
 
 

@@ -53,7 +53,6 @@ mem list --wu WU-1
 mem list --lifecycle wu
 mem list --tag x
 mem list --path README
-mem list --stale
 mem ready --wu WU-1
 mem ready
 mem relate {node} blocks {other}
@@ -68,7 +67,7 @@ mem recover --wu WU-1
 mem profile
 mem profile --tag x
 mem search node
-mem summarize --wu WU-1 --dry-run
+mem summarize --wu WU-1
 mem triage
 mem promote {node} --tag pattern
 mem archive --dry-run

@@ -214,17 +214,6 @@ def test_words_of_a_node_stay_in_its_line(store: Store, text: str) -> None:
     assert all(line.isprintable() for line in lines)
 
 
-def test_dry_run_writes_nothing(store: Store) -> None:
-    one = note(store, "One")
-    lines = bodies(store)
-
-    done = knowledge.summarize(store, me(store), "WU-7", dry_run=True)
-
-    assert bodies(store) == lines
-    assert done.source_ids == [one] and done.as_json()["dry_run"] is True
-    assert knowledge.summarize(store, me(store), "WU-7").summary.id == done.summary.id
-
-
 @settings(max_examples=up_to(20))
 @given(
     texts=st.lists(
@@ -277,7 +266,7 @@ def test_what_was_left_is_told_with_the_reason(store: Store) -> None:
         note(store, "scratch", lifecycle="ephemeral"),
     )
 
-    done = knowledge.summarize(store, me(store), "WU-7", dry_run=True)
+    done = knowledge.summarize(store, me(store), "WU-7")
 
     assert done.source_ids == [one]
     assert done.as_json()["kept"] == {

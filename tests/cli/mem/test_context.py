@@ -77,7 +77,7 @@ def test_reading_can_be_tracked_and_the_past_can_be_read(run: Run, start: Start)
     write(run, session, "came later")
 
     then = run("mem", "context", "--as-of", "refs/gitmem/log~1", session=session)
-    tracked = run("mem", "context", "--track-access", "--by-decay", "--json", session=session)
+    tracked = run("mem", "context", "--track-access", "--json", session=session)
     refused = run("mem", "context", "--as-of", "refs/gitmem/log~1", "--track-access", session=session)
 
     assert "known then" in then.out and "came later" not in then.out and id in then.out

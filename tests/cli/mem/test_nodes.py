@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import io
-import json
 import re
-import sys
 from collections.abc import Callable
 
 import pytest
 
 from cli.app import build
-from gitmem.memory import edit
 from gitmem.records import CLEARABLE
 
 from ..conftest import Run
@@ -32,32 +28,13 @@ def test_the_answer_says_for_how_long_and_about_what(run: Run, session: str) -> 
     assert re.match(r"mem-\w{22} · note · WU-7 · session · README · commit \w{12}\n", said.out)
 
 
-def test_many_ids_are_not_all_printed(run: Run, session: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Twenty in text; with -q and in JSON all of them."""
-
-    def create(*more: str) -> str:
-        lines = "".join(json.dumps({"content": f"node {number}"}) + "\n" for number in range(1_025))
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
-        return run("mem", "create", "--jsonl", *more, session=session).out
-
-    lines = create().splitlines()
-
-    assert lines[0].startswith("1,025 nodes · ")
-    assert lines[21] == "1,005 more not shown"
-    assert sum(line.startswith("mem-") for line in lines) == 20
-    assert len(create("-q").splitlines()) == 1_025
-    assert len(json.loads(create("--json"))["nodes"]) == 1_025
-
-
 def test_the_help_names_what_can_be_given(run: Run) -> None:
-    """Of a line of --jsonl, of --clear, and of --type where it is changed."""
+    """Of --clear, and of --type where it is changed."""
 
     def option(command: str, name: str) -> str:
         shown = run("mem", command, "--help").out
         return " ".join(shown.partition(f"  {name} ")[2].partition("\n  -")[0].split())
 
-    for name in ("content", *edit.OPTIONS):
-        assert re.search(rf"\b{name}\b", option("create", "--jsonl")), name
     for name in CLEARABLE["patch"]:
         assert re.search(rf"\b{name.removesuffix('_id')}\b", option("update", "--clear")), name
     assert "bug" in option("create", "--type")

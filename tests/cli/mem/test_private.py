@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import io
-import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -42,16 +39,3 @@ def test_i18_the_commands_of_the_memory_find_it_and_mark_it(run: Run, repo: Path
         ["git", "grep", "-c", "guess", "refs/gitmem/log"], cwd=repo, capture_output=True, check=False
     )
     assert found.stdout == b""
-
-
-def test_i18_many_at_once_are_private_too(run: Run) -> None:
-    me = start(run, "codex:reviewer:shop")
-    lines = "\n".join(json.dumps({"content": f"guess {number}"}) for number in range(20))
-    old, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO(lines.encode()))
-    try:
-        answer = run("mem", "create", "--jsonl", "--private", session=me)
-    finally:
-        sys.stdin = old
-    assert answer.status == 0, answer
-    nodes = run("mem", "list", "--json", session=me).json["nodes"]
-    assert len(nodes) == 20 and all(node["private"] for node in nodes)

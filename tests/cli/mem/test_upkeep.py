@@ -64,7 +64,6 @@ def test_archive_as_text(run: Run, write: Callable[..., str]) -> None:
         (["cleanup", "--ttl", "0d"], "time to live"),
         (["cleanup", "--ttl", "soon"], "Invalid duration"),
         (["cleanup", "--ttl", "-3d"], "Invalid duration"),
-        (["cleanup", "--decay", "--threshold", "0"], "threshold"),
         (["cleanup", "--session", "sess-nobody00"], "Unknown session"),
         (["delete", "--older-than", "old"], "Invalid duration"),
         (["delete"], "Missing ids or filters"),
@@ -88,17 +87,15 @@ def test_cleanup_tells_which_rule_took_what(run: Run, write: Callable[..., str])
     scratch, kept = write("scratch", "--lifecycle", "ephemeral"), write("kept", "--sensitive")
     low = write("low", "--priority", "P3")
 
-    dry = run("mem", "cleanup", "--decay", "--threshold", "0.7", "--dry-run", "--json").json
-    said = run("mem", "cleanup", "--decay", "--threshold", "0.7")
+    dry = run("mem", "cleanup", "--decay", "--dry-run", "--json").json
+    said = run("mem", "cleanup", "--decay")
 
     assert dry["removed_ids"] == [scratch]
     assert dry["retained_ids"] == [kept, low]
-    assert dry["breakdown"]["decay_archived"] == 1
-    assert dry["decay_result"]["archived_ids"] == [low]
+    assert dry["decay_result"]["retained_ids"] == [low]
     assert said.out.startswith("deleted 1 of 3 nodes · commit ")
-    assert "1 ephemeral · 1 sensitive, kept · 1 archived" in said.out
+    assert "1 ephemeral · 1 sensitive, kept" in said.out
     assert run("show", scratch, "--json").json["node"]["status"] == "deleted"
-    assert run("show", low, "--json").json["node"]["status"] == "archived"
 
 
 def test_delete_by_ids_by_filters_and_back(run: Run, write: Callable[..., str]) -> None:
