@@ -11,14 +11,15 @@ from ..outcome import Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterable, Sequence
 
 
 PATTERNS_MAX = 100  # of one claim; readers ignore further ones
 LENGTH_MAX = 1_024  # characters of a pattern; longer ones match nothing
 PATH_MAX = 4_096  # characters of a path; longer ones are not matched
-MATCH_STEPS_MAX = PATH_MAX * 16  # more than any match takes
-STEP_BITS = 256  # positions of a pattern that one step of a match handles
+STEP = 64  # characters of a pattern that one step compares with one of a path
+MATCH_STEPS_MAX = PATH_MAX * (1 + LENGTH_MAX // STEP)  # more than any match takes
 DEEP = "**"
 
 
@@ -54,7 +55,6 @@ class PathPattern:
         self._names = [
             name for name, before in zip(names, ["", *names], strict=False) if (name, before) != (DEEP, DEEP)
         ]
-        self._length = sum(map(len, self._names))
         whole = fixed_part("/".join(self._names))
         rest = self._names[whole.count("/") + 1 if whole else 0 :]
         self._begin = whole  # each path that it matches begins so
@@ -62,7 +62,8 @@ class PathPattern:
             self._begin = f"{whole}/{_fixed_beginning(rest[0])}" if whole else _fixed_beginning(rest[0])
         fixed = "/".join(rest).replace("?", "*").replace("/", "*").split("*")
         self._part = max(fixed, key=len)  # each path that it matches has this in it
-        self._masks: dict[str, int] | None = None  # made at the first match that needs it
+        self._length = sum(map(len, self._names))
+        self._expression: re.Pattern[str] | None = None  # made at the first match that needs it
 
     @property
     def weight(self) -> int:
@@ -80,65 +81,15 @@ class PathPattern:
 
     def covers(self, text: str, budget: Budget) -> bool:
         """Return whether the pattern covers a path that `normal` has returned; False if the budget is spent."""
-        if not (text and budget.take(1)):
+        if not (
+            self.is_valid and text and budget.take(1) and text.startswith(self._begin) and self._part in text
+        ):
             return False
-        if not text.startswith(self._begin) or self._part not in text:
+        if not budget.take(len(text) * (1 + self._length // STEP)):
             return False
-        return budget.take(len(text) * (1 + self._length // STEP_BITS)) and self._run(text)
-
-    def _run(self, text: str) -> bool:
-        if self._masks is None:
-            self._masks = self._prepare()
-        end = 1 << self._positions
-        any_character, at_end = self._masks[""], self._masks["/"]
-        states = self._without_character(1)
-        for char in text + "/":
-            if char == "/":
-                states = (states & at_end) << 1 | (states & self._inside) >> 1
-            else:
-                leads_on = any_character | self._masks.get(char, 0)
-                states = (states & leads_on) << 1 | states & (self._skips | self._inside)
-            states = self._without_character(states)
-            if states & end:
-                return True  # it covers what is below, too
-            if not states:
-                return False
-        return False
-
-    def _prepare(self) -> dict[str, int]:
-        """Make an automaton whose states are the bits of an integer.
-
-        `_skips` are the states for `*`: a character keeps them, and they lead on without one. `_folders` are those for `**`, at the
-        beginning of a name; the state after each, of `_inside`, is for the rest of a name.
-
-        Returns:
-            The states that each character leads on, "" those that any character of a name leads on.
-        """
-        masks = {"": 0, "/": 0}
-        self._skips = self._folders = self._inside = 0
-        position = 0
-        for name in self._names:
-            if name == DEEP:
-                self._folders |= 1 << position
-                self._inside |= 2 << position
-                masks[""] |= 1 << position
-                position += 2
-                continue
-            for char in name + "/":
-                if char == "*":
-                    self._skips |= 1 << position
-                else:
-                    key = "" if char == "?" else char
-                    masks[key] = masks.get(key, 0) | 1 << position
-                position += 1
-        self._positions = position
-        return masks
-
-    def _without_character(self, states: int) -> int:
-        """Add the states that are reached without a character. A sum carries a bit through neighbouring skips."""
-        states |= (states & self._folders) << 2
-        reached = states & self._skips
-        return states | ((self._skips + reached) ^ self._skips) if reached else states
+        if self._expression is None:
+            self._expression = _expression(self._names)
+        return self._expression.match(text + "/") is not None
 
     def may_overlap(self, other: PathPattern) -> bool:
         """Return whether some path may be covered by both. True in doubt: what stands after `**` is not compared."""
@@ -192,6 +143,21 @@ def fixed_part(pattern: str) -> str:
     names = pattern.split("/")
     count = next((number for number, name in enumerate(names) if is_pattern(name)), len(names))
     return "/".join(names[:count])
+
+
+def _expression(names: Sequence[str]) -> re.Pattern[str]:
+    """Return what the beginning of a path matches. Nothing is tried again: the first place of a part leaves most to those after it."""
+    import re  # most commands match no path
+
+    blocks = [""]  # of names, between those that are `**`
+    for name in names:
+        if name == DEEP:
+            blocks.append("")
+            continue
+        first, *parts = (re.escape(part).replace(r"\?", "[^/]") for part in name.split("*"))
+        last = f"[^/]*{parts.pop()}" if parts else ""
+        blocks[-1] += first + "".join(f"(?>[^/]*?{part})" for part in parts) + last + "/"
+    return re.compile(blocks[0] + "".join(f"(?>(?:[^/]+/)*?{block})" for block in blocks[1:]))
 
 
 def _names_may_overlap(one: str, two: str) -> bool:
