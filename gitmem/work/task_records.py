@@ -280,7 +280,7 @@ def about(
     is_acceptance = event == "take" and task.record["purpose"] == HANDOFF
     if is_acceptance:
         word = f"I accept {task.record['task_id']}"
-    to = [each for each in _other_side(task, caller, event) if each not in caller.ids]
+    to = [each for each in _other_side(store, task, caller, event) if each not in caller.ids]
     if (
         word is None
         or not to
@@ -334,10 +334,15 @@ def first_line(text: str) -> str:
     return cut(sanitize(text.strip().partition("\n")[0]), REASON_MAX)
 
 
-def _other_side(task: FoldedTask, caller: Caller, event: str) -> list[str]:
-    """Return whom an event of this writer concerns: the task's caller, or whoever has the task; both of a person's cancellation."""
+def _other_side(store: Store, task: FoldedTask, caller: Caller, event: str) -> list[str]:
+    """Return whom an event of this writer concerns: the task's caller, or whoever has the task; both of a person's cancellation.
+
+    A message about a task that nobody has taken concerns those of whom it was asked.
+    """
     asker = [task.caller[0]] if task.caller[0] != caller.reader else []
     holders = [each.sender[0] for each in task.held] if event == "cancel" or not asker else []
+    if event == "message" and not (asker or holders) and (asked := _proposal(store, task)) is not None:
+        holders = list(asked["recipients"])
     return list(dict.fromkeys([*asker, *holders]))
 
 
@@ -368,16 +373,20 @@ def away(store: Store, task: FoldedTask) -> list[str]:
     return threads.away(store, id, [each for each in asked if each not in known], about)
 
 
+def _proposal(store: Store, task: FoldedTask) -> SignalRecord | None:
+    """Return the signal by which a task was asked for; None if nobody was told."""
+    values = (task.record["thread_id"], task.caller[0], task.record["task_id"])
+    return next((each for each, _ in mailbox.signals(store.db(), _PROPOSAL, values, "l.body", 1)), None)
+
+
 def _context(store: Store, task: FoldedTask) -> ReplyContext | None:
     """Return the context of an answer to the delegation's signal; None if there is none, or if its lines conflict."""
-    record = task.record
-    values = (record["thread_id"], task.caller[0], record["task_id"])
-    proposals = mailbox.signals(store.db(), _PROPOSAL, values, "l.body", 1)
-    if not proposals:
+    proposal = _proposal(store, task)
+    if proposal is None:
         return None
     from ..signals import reply
 
-    found = reply.find(store, proposals[0][0]["signal_id"], None)
+    found = reply.find(store, proposal["signal_id"], None)
     try:
         found.refuse_conflicting("REJECT")
     except UsageError:

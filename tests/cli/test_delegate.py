@@ -124,6 +124,21 @@ def test_a_role_that_nobody_holds_gets_the_task_and_no_signal(run: Run, start: S
     assert run("task", "take", said["task"]["task_id"], session=bohr).status == 0
 
 
+@pytest.mark.parametrize("to", ["Bohr", "role:implementer/test"])
+def test_a_message_about_a_task_that_nobody_has_taken_reaches_whom_it_was_asked_of(
+    run: Run, start: Start, to: str
+) -> None:
+    """It is in the inbox, after the request; who reads both takes the task as it is meant now."""
+    planck, bohr = start("Planck"), start("Bohr", "--role", "implementer/test")
+    task = run("delegate", "Write the tests", "--to", to, "--json", session=planck).json["task"]
+    said = run("task", "message", task["task_id"], "Only for parse()", "--json", session=planck)
+    assert (said.status, said.json["told"]) == (0, ["Bohr"]), said
+    asked, more = run("inbox", "--json", session=bohr).json["signals"]
+    assert (more["message"], more["task_id"], more["thread_id"]) == (
+        "Only for parse()", task["task_id"], asked["thread_id"],
+    )  # fmt: skip
+
+
 def test_whoever_is_something_else_than_asked_is_shown_as_a_mismatch(run: Run, start: Start) -> None:
     """R28: to the taker and in `task show`; the exit status stays 0."""
     planck = start("Planck")
