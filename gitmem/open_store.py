@@ -46,9 +46,9 @@ class DomainPackages:
 
             delivery.queue_new(store)
         if heartbeats.are_claims_due(store.index.db, store.now()):
-            from .work import claim_notices
+            from .work import edit_guard
 
-            claim_notices.update(store)
+            edit_guard.update(store)
         db = store.index.db
         lines = _lines_with_collisions(db, store.now())
         if lines is not None:

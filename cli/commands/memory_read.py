@@ -83,9 +83,9 @@ def ready(
 ) -> None:
     """List nodes and tasks that can be taken up. Most important first, and what blocks the others of the work unit."""
     from gitmem.memory import listing as operation
-    from gitmem.work import task_views
+    from gitmem.work import task_list
 
-    found = task_views.ready_work(
+    found = task_list.ready_work(
         at.memory(),
         at.caller_if_any(),
         named_unit(at, wu),

@@ -76,14 +76,14 @@ def listing(
     tree = tree or id is not None
     _refuse_mixed({"--mine": mine, "--open": open, "--stuck": stuck, "--tree": tree, "--stats": stats})
     if stats:
-        from gitmem.work import task_views
+        from gitmem.work import task_list
 
-        at.answer(task_views.stats(at.store(), wu=wu), render.stats)
+        at.answer(task_list.stats(at.store(), wu=wu), render.stats)
     elif tree:
-        from gitmem.work import task_views
+        from gitmem.work import task_list
 
-        most = number("--limit", limit, task_views.TREE_LISTED)
-        found = task_views.tree(at.store(), id, wu=wu, limit=most)
+        most = number("--limit", limit, task_list.TREE_LISTED)
+        found = task_list.tree(at.store(), id, wu=wu, limit=most)
         at.answer(found, render.tree)
     elif stuck:
         _stuck(at, mine, wu, number("--limit", limit, stored_tasks.LISTED))
@@ -164,12 +164,12 @@ def take(
 ) -> None:
     """Take a task, so that others see who works on it, or accept a handoff; again to have it longer. Exit 1 if somebody else has it."""
     from gitmem import calls
-    from gitmem.work import accept_handoff, task_rules
+    from gitmem.work import handoffs, task_rules
 
     from .. import values
 
     time = values.lease("--for", lease) if lease is not None else None
-    found = accept_handoff.take_handoff(at.store(), at.caller(), id, lease=time)
+    found = handoffs.take_handoff(at.store(), at.caller(), id, lease=time)
     calls.attach_received(at.store(), found, task_rules.require(at.store(), found.task_id).record)
     _changed(at, found)
 
@@ -284,7 +284,7 @@ def launch(
     model: LaunchModel = None,
 ) -> None:
     """Record that you start a worker for a task; exit 1 if somebody has it. No program is started."""
-    from gitmem.work import task_work as launches
+    from gitmem.work import task_decisions as launches
 
     begin = launches.launch if again is None else partial(launches.relaunch, reason=again)
     found = begin(

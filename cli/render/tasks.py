@@ -38,10 +38,18 @@ if TYPE_CHECKING:
     from gitmem.work.handoffs import Checkpoint, HandoffContent, LeftOut
     from gitmem.work.new_task import NewTask
     from gitmem.work.stuck import StuckPage
-    from gitmem.work.task_list import LaunchReceipt, TaskDetail, TaskPage, TaskRow
+    from gitmem.work.task_decisions import Launched
+    from gitmem.work.task_list import (
+        Durations,
+        TaskDetail,
+        TaskPage,
+        TaskRow,
+        TaskStats,
+        TaskTree,
+        TreeRow,
+    )
     from gitmem.work.task_records import TaskChange
-    from gitmem.work.task_views import Durations, TaskStats, TaskTree, TreeRow
-    from gitmem.work.task_work import Launched
+    from gitmem.work.task_roles import LaunchReceipt
 
 
 def attempt(found: LaunchReceipt) -> list[str]:

@@ -38,8 +38,8 @@ QUEUE, FLAGS = "queue", "flags"
 HERE = "here"  # see `clients.hook_state`
 HERE_MAX = 64  # files; one for each client and worktree
 VAIN_SECONDS = 15.0  # a hook that runs for longer has given up
-ONLY_OWN = os.path.join("claims", "only-own")  # see `work.claim_notices`
-# Marks of the index (`index_file.mark`): the signal up to which the queues are filled, and the line up to which `work.claim_notices`
+ONLY_OWN = os.path.join("claims", "only-own")  # see `work.edit_guard`
+# Marks of the index (`index_file.mark`): the signal up to which the queues are filled, and the line up to which `work.edit_guard`
 # has read claims, and when it looks again.
 QUEUES_MARK = ("fed", "signal")
 CLAIMS_MARK = ("claims", "entity_line WHERE kind = 'claim'")

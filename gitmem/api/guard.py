@@ -40,7 +40,7 @@ SHOWN_MAX, ITEMS_MAX = 60, 1_000
 _OPTIONS = {
     "CallOptions": "gitmem.calls.call",
     "SignalOptions": "gitmem.signals.signal_options",
-    "TaskOptions": "gitmem.work.task_options",
+    "TaskOptions": "gitmem.work.new_task",
 }
 # Options that have one type wherever they occur, for methods that pass options on.
 _SHARED = {

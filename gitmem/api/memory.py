@@ -177,9 +177,9 @@ class Memory(Constants):
             wu: The work unit; by default that of the caller's session, and without one all.
             options: Those of `listing.ready`: type, limit, include_archived.
         """
-        from ..work import task_views
+        from ..work import task_list
 
-        return task_views.ready_work(self._store, self._caller_if_any(), wu, **options)
+        return task_list.ready_work(self._store, self._caller_if_any(), wu, **options)
 
     def _caller_if_any(self) -> callers.Caller | None:
         return callers.find(self._log.store, self._log.who, must=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from ..agents import caller as callers
 from ..outcome import Struct
 from ..work import (
-    accept_handoff,
     claim_work,
     give_handoff,
     handoffs,
@@ -13,7 +12,6 @@ from ..work import (
     stuck,
     task_decisions,
     task_list,
-    task_views,
     task_work,
 )
 from ..work import task_roles as briefs
@@ -26,13 +24,11 @@ if TYPE_CHECKING:
 
     from ..work.claims import ClaimChange, ClaimPage
     from ..work.give_handoff import NewHandoff
-    from ..work.new_task import NewTask
+    from ..work.new_task import NewTask, TaskOptions
     from ..work.stuck import StuckPage
-    from ..work.task_list import TaskDetail, TaskPage
-    from ..work.task_options import TaskOptions
+    from ..work.task_list import TaskDetail, TaskPage, TaskStats, TaskTree
     from ..work.task_records import TaskChange
     from ..work.task_roles import BriefCheck
-    from ..work.task_views import TaskStats, TaskTree
     from .guard import Opened
 
 
@@ -99,24 +95,24 @@ class Tasks(Struct):
         *,
         wu: str | None = None,
         initiative: str | None = None,
-        limit: int = task_views.TREE_LISTED,
+        limit: int = task_list.TREE_LISTED,
     ) -> TaskTree:
         """Return tasks with those that were written within them, by initiative and work unit."""
-        return task_views.tree(self._log.store, task_id, wu=wu, initiative=initiative, limit=limit)
+        return task_list.tree(self._log.store, task_id, wu=wu, initiative=initiative, limit=limit)
 
     def stats(self, *, wu: str | None = None, initiative: str | None = None) -> TaskStats:
         """Count tasks by state, outcome and role, and how long they wait and take."""
-        return task_views.stats(self._log.store, wu=wu, initiative=initiative)
+        return task_list.stats(self._log.store, wu=wu, initiative=initiative)
 
     def verify(self, task_id: str, brief: str | None = None) -> BriefCheck:
         """Compare a file, by default the one that the task names, with the brief that its caller attested."""
         return briefs.verify_brief(self._log.store, task_id, brief)
 
-    launch = method(task_work.launch)
+    launch = method(task_decisions.launch)
 
-    relaunch = method(task_work.relaunch)
+    relaunch = method(task_decisions.relaunch)
 
-    take = method(accept_handoff.take_handoff)
+    take = method(handoffs.take_handoff)
 
     renew = method(task_work.renew)
 

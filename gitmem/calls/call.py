@@ -16,7 +16,7 @@ from ..outcome import Outcome
 from ..signals.watch import LogWaiter, NeverSet
 from ..text.addresses import of_writer, words_of
 from ..text.name_matching import fold
-from ..work import CALL, ONCE, chains, new_task, task_decisions, task_records, task_roles, task_rules
+from ..work import CALL, ONCE, new_task, task_decisions, task_records, task_roles, task_rules
 from . import AGENTS_MAX, DEADLINE_SECONDS, SERVER, WORKER, bundle, received
 from .call_result import (
     ALL,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ..records.record_types import SignalFields
     from ..signals.watch import StopWatching
     from ..store import Store
-    from ..work.task_options import TaskOptions
+    from ..work.new_task import TaskOptions
     from .bundle import Bundle, Transfer
 
 
@@ -307,15 +307,15 @@ def record_tasks(
     _refuse_calling_oneself(caller, found, again=again)
     key = options.get("idempotency_key")
     thread = _thread(store, caller, key) if key else f"thread-{store.new_id('task')[5:]}"
-    chain = chains.of_new(store, caller, options.get("within"))
+    chain = task_rules.of_new(store, caller, options.get("within"))
     common: TaskOptions = {
-        "purpose": CALL, "chain": chain, "within": None if chain else chains.NONE, "thread": thread,
+        "purpose": CALL, "chain": chain, "within": None if chain else task_rules.NONE, "thread": thread,
         "deadline": _deadline(store, chain, options.get("timeout")), "context": handed.context if handed else None, "again": again,
         "semantics": ONCE if options.get("once") else None,
         "payload": None if waits else {task_records.TELL: True},
     }  # fmt: skip
     results = []
-    with chains.turn_to_write(store, is_limited=len(found) > 1):
+    with task_rules.turn_to_write(store, is_limited=len(found) > 1):
         entries: list[LogEntry] = []
         if len(found) > 1:
             store.collect(entries.append)
@@ -371,7 +371,7 @@ def _refuse_calling_oneself(caller: Caller, agents: Sequence[Callee], *, again: 
 def _deadline(store: Store, chain: Sequence[str], timeout: float | None) -> int | None:
     """Return the deadline of a call; None for that of the tasks within which it is made, if that is earlier."""
     found = store.now() + int(max(DEADLINE_SECONDS, timeout or 0.0) * 1_000_000)
-    first = chains.Above(store.db(), chain).deadline if chain else None
+    first = task_rules.Above(store.db(), chain).deadline if chain else None
     return None if first is not None and first < found else found
 
 

@@ -19,7 +19,7 @@ from ..outcome import command
 from ..signals.watch import LogWaiter
 from ..text.addresses import words_of
 from ..text.name_matching import fold
-from ..work import chains, stored_tasks, task_rules, task_state, task_work
+from ..work import stored_tasks, task_rules, task_state, task_work
 from ..work.task_roles import addressed_by
 from . import WORKER, call, received
 from .served_task import RESULT_MAX_BYTES, Artifact, RunEnd, ServedTask, failure
@@ -198,7 +198,7 @@ class Worker:
         id, now = task.record["task_id"], self.store.now()
         if id in self._failed:
             self._failed.remove(id)
-        over = chains.over_limit(self.store.db(), task) if not task.takes else None
+        over = task_rules.over_limit(self.store.db(), task) if not task.takes else None
         if over is not None:
             code, sentence = over
             if task.rejection_by(task_work.sender_of(caller)) is None:
@@ -269,7 +269,7 @@ class Worker:
                 return RunEnd("", None)
             if task.cancels:
                 return RunEnd("canceled", task.cancels[0].record.get("reason"))
-            ends = chains.deadline(self.store, task)
+            ends = task_rules.deadline(self.store, task)
             if ends is not None and ends <= self.store.now():
                 return failure("DEADLINE", "TimeoutError", f"It had to end before {format_at(ends)}.")
             if self.stop.is_set():

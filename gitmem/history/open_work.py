@@ -15,7 +15,7 @@ from ..signals import next_steps
 from ..signals.thread_lines import ThreadCache
 from ..signals.thread_list import owes
 from ..text.sanitize import SEPARATOR, minute, title
-from ..work import HANDOFF_MICROS, path_patterns, stored_tasks, task_list, task_state
+from ..work import HANDOFF_MICROS, stored_tasks, task_list, task_state
 from ..work import claims as standing_claims
 from ..work import handoffs as handoff_list
 from ..work.claims import CONTESTED, ClaimRow, contest_text, paths_text
@@ -209,10 +209,10 @@ class Concerns(PartOfAnswer):
         own = [each for each in found if each.is_of(caller.ids)]
         self.claims = [ClaimRow(each) for each in own[:CONCERNS_LISTED]]
         against = {other.id: other for each in own for other in (*each.against, *each.before)}
-        scope = path_patterns.prepared(_paths(caller))
+        scope = standing_claims.prepared(_paths(caller))
         for each in found:
             is_other = each not in own and each.claim.record["mode"] == standing_claims.EXCLUSIVE
-            if scope and is_other and path_patterns.may_overlap(scope, each.patterns):
+            if scope and is_other and standing_claims.may_overlap(scope, each.patterns):
                 against.setdefault(each.id, each)
         self.in_the_way = [ClaimRow(each) for each in list(against.values())[:CONCERNS_LISTED]]
         self.notes = [contest_text(each, other) for each in own for other in each.against][:CONCERNS_LISTED]

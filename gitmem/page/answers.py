@@ -10,7 +10,7 @@ from ..order.task import SUBMITTED
 from ..outcome import command
 from ..records.ids import is_id
 from ..signals import reply, send
-from ..work import accept_handoff, task_decisions, task_rules, task_work
+from ..work import handoffs, task_decisions, task_rules, task_work
 from .board import millis_of
 
 TYPE_CHECKING = False
@@ -117,7 +117,7 @@ def _reply(intent: str | None) -> Callable[[Store, Caller, str, str], Recorded]:
 
 
 def _take(store: Store, caller: Caller, id: str, text: str) -> Recorded:
-    found = accept_handoff.take_handoff(store, caller, id)
+    found = handoffs.take_handoff(store, caller, id)
     return _recorded(found.event_id, found.warnings)
 
 

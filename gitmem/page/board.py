@@ -13,7 +13,7 @@ from ..records.ids import role_of
 from ..signals import threads as thread_answers
 from ..text.addresses import PERSON, words_of, writer_of
 from ..text.sanitize import sanitize
-from ..work import HANDOFFS_MAX, claims, path_patterns, tables, task_list, task_state
+from ..work import HANDOFFS_MAX, claims, tables, task_list, task_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from ..records.record_types import TaskRecord
     from ..signals.thread_list import ManyThreads, Selection
     from ..store import Store
-    from ..work.claims import StandingClaim
-    from ..work.path_patterns import Budget
+    from ..work.claims import Budget, StandingClaim
     from ..work.task_list import TaskRow
     from .contract import (
         AgentLane,
@@ -632,7 +631,7 @@ def contests(
         shown: The ids of those that are on the page.
         lanes: Who has claimed.
     """
-    budget = path_patterns.Budget(STEPS_MAX)
+    budget = claims.Budget(STEPS_MAX)
     pairs: dict[frozenset[str], tuple[StandingClaim, StandingClaim]] = {}
     for each in standing:
         for first in each.before:
@@ -676,6 +675,6 @@ def _overlaps(first: StandingClaim, second: StandingClaim, budget: Budget) -> li
         for yours, theirs in zip(second.claim.record["paths"], second.patterns, strict=False):
             if len(found) == OVERLAPS_MAX:
                 return found
-            if path_patterns.may_overlap([ours], [theirs], budget):
+            if claims.may_overlap([ours], [theirs], budget):
                 found.append((short(mine), short(yours)))
     return found

@@ -14,7 +14,7 @@ from ..order.claim import LEASE_MAX_MICROS
 from ..outcome import Struct, command
 from ..records.ids import unit_key
 from ..text.sanitize import is_blank
-from . import chains, claim_notices, claims, path_patterns, stored_tasks, tables, task_rules
+from . import claims, edit_guard, stored_tasks, tables, task_rules
 from .claims import (
     BEHIND,
     EXCLUSIVE,
@@ -69,13 +69,12 @@ def check_paths(store: Store, caller: Caller | None, paths: Sequence[str]) -> Cl
     """
     from ..memory import anchors
 
-    wanted = anchors.validate_paths(paths) or [path_patterns.DEEP]
-    patterns = [path_patterns.PathPattern(each) for each in wanted]
+    wanted = anchors.validate_paths(paths) or [claims.DEEP]
+    patterns = [claims.PathPattern(each) for each in wanted]
     found = [
         each
         for each in claims.standing(store)
-        if not (caller is not None and each.is_of(caller.ids))
-        and path_patterns.may_overlap(patterns, each.patterns)
+        if not (caller is not None and each.is_of(caller.ids)) and claims.may_overlap(patterns, each.patterns)
     ]
     answer = ClaimCheck(wanted, found)
     edits = unclaimed_edits(store, [], covered_by=patterns)
@@ -88,7 +87,7 @@ def unclaimed_edits(
     claims: Sequence[StandingClaim],
     caller: Caller | None = None,
     *,
-    covered_by: Sequence[path_patterns.PathPattern] | None = None,
+    covered_by: Sequence[claims.PathPattern] | None = None,
 ) -> list[EditRow]:
     """Return what sessions of this clone had changed without committing at the end of their last turn.
 
@@ -114,11 +113,11 @@ def unclaimed_edits(
 
 def is_missing(top: str, pattern: str) -> bool:
     """Return whether a pattern covers nothing in a work tree. False if that would take long to find out."""
-    if not path_patterns.is_pattern(pattern):
+    if not claims.is_pattern(pattern):
         return not os.path.lexists(os.path.join(top, pattern))
-    prepared = path_patterns.PathPattern(pattern)
+    prepared = claims.PathPattern(pattern)
     visited = 0
-    for folder, folders, files in os.walk(os.path.join(top, path_patterns.fixed_part(pattern))):
+    for folder, folders, files in os.walk(os.path.join(top, claims.fixed_part(pattern))):
         folders[:] = [each for each in folders if each != ".git"]
         below = os.path.relpath(folder, top).replace(os.sep, "/")
         for name in (*files, *folders):
@@ -148,8 +147,8 @@ def coverage_notes(store: Store, patterns: Sequence[str]) -> list[str]:
 
 def _repository_of(top: str, pattern: str) -> str | None:
     """Return the folder of the submodule or other repository that a path lies in."""
-    whole = path_patterns.fixed_part(pattern)
-    folder = whole if path_patterns.is_pattern(pattern) else os.path.dirname(whole)
+    whole = claims.fixed_part(pattern)
+    folder = whole if claims.is_pattern(pattern) else os.path.dirname(whole)
     while folder:
         if os.path.lexists(os.path.join(top, folder, ".git")):
             return folder
@@ -212,7 +211,7 @@ def claim_paths(
             "sender_name": caller.name, "wu_id": unit or None,
         }  # fmt: skip
         wanted = _unwritten(store, fields)
-        overlapping = [each for each in known if path_patterns.may_overlap(wanted.patterns, each.patterns)]
+        overlapping = [each for each in known if claims.may_overlap(wanted.patterns, each.patterns)]
         overlapping.sort(key=lambda each: each.rank)
         others = [each for each in overlapping if claims.are_in_conflict(wanted, each)]
         first = [each for each in others if each.status != PERHAPS_RENEWED and each.status != BEHIND]
@@ -227,7 +226,7 @@ def claim_paths(
         *passed_notes(first),
         *(f"{text_of(each)}: {PERHAPS_RENEWED}. Ask {each.who} before you begin." for each in others if each.is_over),
         *coverage_notes(store, patterns),
-        *claim_notices.edits_of_answer(store, caller, change.claim_id),
+        *edit_guard.edits_of_answer(store, caller, change.claim_id),
     ]  # fmt: skip
     change.next = [command("gitmem", "claim", "release", change.claim_id)]
     return change
@@ -320,15 +319,15 @@ def _checked(paths: Sequence[str]) -> list[str]:
         )
     found = anchors.validate_paths(paths)
     if not found and any(each in (".", "./") for each in paths):
-        found = [path_patterns.DEEP]
+        found = [claims.DEEP]
     if not found:
         raise UsageError(
             "Missing path to claim. Nothing was written.", code="no-path", next=["gitmem claim list"]
         )
-    long = next((each for each in found if len(each) > path_patterns.LENGTH_MAX), None)
+    long = next((each for each in found if len(each) > claims.LENGTH_MAX), None)
     if long is not None:
         raise UsageError(
-            f"Path too long: {len(long)} characters; the maximum is {path_patterns.LENGTH_MAX}. Nothing was written.",
+            f"Path too long: {len(long)} characters; the maximum is {claims.LENGTH_MAX}. Nothing was written.",
             code="bad-path",
         )
     return found
@@ -336,7 +335,7 @@ def _checked(paths: Sequence[str]) -> list[str]:
 
 def _only_task(store: Store, caller: Caller, wu: str | None) -> str | None:
     """Return the one open task that the caller's session has, unless the claim is of another work unit."""
-    task_id = chains.only_held(store.db(), caller)
+    task_id = task_rules.only_held(store.db(), caller)
     theirs = unit_key(task_rules.unit_of(store.db(), task_id))
     return None if wu and theirs and unit_key(wu) != theirs else task_id
 
@@ -659,9 +658,9 @@ def at_command(store: Store, caller: Caller) -> list[str]:
     state, session = store.repo.state, caller.session_id or ""
     try:
         if delivery.renews(state, session, store.now()):
-            claim_notices.postpone(store, session)
+            edit_guard.postpone(store, session)
             renew_due(store, caller)
-            claim_notices.update(store)
+            edit_guard.update(store)
         return delivery.take_notices(state, session)
     except Exception:
         return []

@@ -1,9 +1,13 @@
-"""The claims that stand now, and which of them are in each other's way.
+"""The claims that stand now, which of them are in each other's way, and the patterns of paths that they have.
 
 The index has the end of each claim; whether that is over is decided here, with the clock of whoever asks.
 
 Peers may have written any number of claims, in any names. So only some are read: those of this clone first, then a few of each
 writing clone in turn, of each of its owners in turn, beginning with the clone that this index has known longest.
+
+A pattern is a path from the top of the work tree. `*` and `?` match within a name, `**` as a whole name matches any number of
+folders, and a pattern covers everything below what it matches. Other characters stand for themselves. Peers write patterns, so the
+time of a match grows linearly with the lengths of pattern and path.
 """
 
 from __future__ import annotations
@@ -16,20 +20,178 @@ from ..agents import heartbeats
 from ..commit_message import sanitize
 from ..log.lines import format_at
 from ..order import claim as claim_fold
-from ..outcome import Outcome, command
+from ..outcome import Outcome, Struct, command
 from ..sync import noop_check
 from ..text.addresses import writer_of
 from ..text.sanitize import first_of, minute
-from . import path_patterns, stored_tasks, tables
+from . import stored_tasks, tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
     import sqlite3
     from collections.abc import Iterable, Iterator, Sequence
 
     from ..order.claim import FoldedClaim
     from ..store import Store
-    from .path_patterns import Budget
+
+
+PATTERNS_MAX = 100  # of one claim; readers ignore further ones
+LENGTH_MAX = 1_024  # characters of a pattern; longer ones match nothing
+PATH_MAX = 4_096  # characters of a path; longer ones are not matched
+STEP = 64  # characters of a pattern that one step compares with one of a path
+MATCH_STEPS_MAX = PATH_MAX * (1 + LENGTH_MAX // STEP)  # more than any match takes
+DEEP = "**"
+
+
+class Budget(Struct):
+    """The steps that are left for matches and comparisons: peers write patterns, and any number of them.
+
+    Attributes:
+        is_spent: Whether something was not compared for want of steps.
+    """
+
+    left: int
+    is_spent: bool = False
+
+    def take(self, steps: int) -> bool:
+        """Take steps; return False if too few are left."""
+        if steps > self.left:
+            self.is_spent = True
+            return False
+        self.left -= steps
+        return True
+
+
+class PathPattern:
+    """A pattern, prepared for any number of matches.
+
+    Names that differ only in case or in the form of their accents are the same: on some file systems they are one file.
+    """
+
+    def __init__(self, pattern: str) -> None:
+        text = normal(pattern) if len(pattern) <= LENGTH_MAX else ""
+        names = [name for name in text.split("/") if name not in ("", ".")]
+        self.is_valid = bool(names)
+        self._names = [
+            name for name, before in zip(names, ["", *names], strict=False) if (name, before) != (DEEP, DEEP)
+        ]
+        whole = fixed_part("/".join(self._names))
+        rest = self._names[whole.count("/") + 1 if whole else 0 :]
+        self._begin = whole  # each path that it matches begins so
+        if rest and rest[0] != DEEP:
+            self._begin = f"{whole}/{_fixed_beginning(rest[0])}" if whole else _fixed_beginning(rest[0])
+        fixed = "/".join(rest).replace("?", "*").replace("/", "*").split("*")
+        self._part = max(fixed, key=len)  # each path that it matches has this in it
+        self._length = sum(map(len, self._names))
+        self._expression: re.Pattern[str] | None = None  # made at the first match that needs it
+
+    @property
+    def weight(self) -> int:
+        """What a match of it costs, roughly: little if paths have to begin with something."""
+        return 1 if self._begin else 1 + self._length
+
+    @property
+    def names(self) -> int:
+        """The number of its names."""
+        return len(self._names)
+
+    def matches(self, path: str) -> bool:
+        """Return whether the pattern covers a path from the top of the work tree."""
+        return self.covers(normal(path), Budget(MATCH_STEPS_MAX))
+
+    def covers(self, text: str, budget: Budget) -> bool:
+        """Return whether the pattern covers a path that `normal` has returned; False if the budget is spent."""
+        if not (
+            self.is_valid and text and budget.take(1) and text.startswith(self._begin) and self._part in text
+        ):
+            return False
+        if not budget.take(len(text) * (1 + self._length // STEP)):
+            return False
+        if self._expression is None:
+            self._expression = _expression(self._names)
+        return self._expression.match(text + "/") is not None
+
+    def may_overlap(self, other: PathPattern) -> bool:
+        """Return whether some path may be covered by both. True in doubt: what stands after `**` is not compared."""
+        if not (self.is_valid and other.is_valid):
+            return False
+        for one, two in zip(self._names, other._names, strict=False):
+            if DEEP in (one, two):
+                return True
+            if not _names_may_overlap(one, two):
+                return False
+        return True  # one is above the other, and covers it
+
+
+def normal(path: str) -> str:
+    """Return the form in which paths are compared; "" for one that is too long."""
+    text = path.strip("/")
+    if text.isascii():
+        return text.lower() if len(text) <= PATH_MAX else ""
+    import unicodedata
+
+    if len(text) > PATH_MAX:
+        return ""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
+
+
+def may_overlap(
+    ours: Sequence[PathPattern], theirs: Sequence[PathPattern], budget: Budget | None = None
+) -> bool:
+    """Return whether a path may be covered by a pattern of each list; False if the budget is spent."""
+    for one in ours:
+        for two in theirs:
+            if budget is not None and not budget.take(1 + min(one.names, two.names)):
+                return False
+            if one.may_overlap(two):
+                return True
+    return False
+
+
+def prepared(patterns: Iterable[str]) -> list[PathPattern]:
+    """Return the patterns of a claim that readers read."""
+    return [PathPattern(pattern) for pattern in list(patterns)[:PATTERNS_MAX]]
+
+
+def is_pattern(path: str) -> bool:
+    """Return whether a path has wildcards."""
+    return "*" in path or "?" in path
+
+
+def fixed_part(pattern: str) -> str:
+    """Return the folders of a pattern before its first name with a wildcard."""
+    names = pattern.split("/")
+    count = next((number for number, name in enumerate(names) if is_pattern(name)), len(names))
+    return "/".join(names[:count])
+
+
+def _expression(names: Sequence[str]) -> re.Pattern[str]:
+    """Return what the beginning of a path matches. Nothing is tried again: the first place of a part leaves most to those after it."""
+    import re  # most commands match no path
+
+    blocks = [""]  # of names, between those that are `**`
+    for name in names:
+        if name == DEEP:
+            blocks.append("")
+            continue
+        first, *parts = (re.escape(part).replace(r"\?", "[^/]") for part in name.split("*"))
+        last = f"[^/]*{parts.pop()}" if parts else ""
+        blocks[-1] += first + "".join(f"(?>[^/]*?{part})" for part in parts) + last + "/"
+    return re.compile(blocks[0] + "".join(f"(?>(?:[^/]+/)*?{block})" for block in blocks[1:]))
+
+
+def _names_may_overlap(one: str, two: str) -> bool:
+    """Return whether two names with wildcards may match the same name: their fixed beginnings and ends must agree."""
+    if not is_pattern(one) and not is_pattern(two):
+        return one == two
+    begins = [_fixed_beginning(name) for name in (one, two)]
+    ends = [_fixed_beginning(name[::-1]) for name in (one, two)]
+    return all(a.startswith(b) or b.startswith(a) for a, b in (begins, ends))
+
+
+def _fixed_beginning(name: str) -> str:
+    return name.partition("*")[0].partition("?")[0]
 
 
 HELD, CONTESTED, BEHIND, PERHAPS_RENEWED = "held", "contested", "behind", "perhaps renewed"
@@ -78,7 +240,7 @@ class StandingClaim:
 
     def __init__(self, claim: FoldedClaim, *, is_over: bool, is_here: bool, rank: int = 0) -> None:
         self.claim = claim
-        self.patterns = path_patterns.prepared(claim.record["paths"])
+        self.patterns = prepared(claim.record["paths"])
         self.is_over = is_over
         self.is_here = is_here
         self.rank = rank
@@ -115,7 +277,7 @@ class StandingClaim:
         return any(pattern.matches(path) for pattern in self.patterns)
 
     def touched(self, paths: Sequence[tuple[str, str]], budget: Budget) -> Iterator[str]:
-        """Yield those of these paths that it covers, each given with its `path_patterns.normal` form."""
+        """Yield those of these paths that it covers, each given with its `normal` form."""
         for path, text in paths:
             if budget.is_spent:
                 return
@@ -197,13 +359,13 @@ def row_of(db: sqlite3.Connection, claim_id: str) -> tuple[str, str, str | None,
 
 def compare(found: Sequence[StandingClaim], steps: int = COMPARE_STEPS_MAX) -> None:
     """Find the claims that are in each other's way, and note whose writer had seen which."""
-    budget = path_patterns.Budget(steps)
+    budget = Budget(steps)
     standing = [each for each in found if not each.is_over]
     for place, two in enumerate(standing):
         for one in standing[:place]:
             if not _may_conflict(one, two):
                 continue
-            if not path_patterns.may_overlap(one.patterns, two.patterns, budget):
+            if not may_overlap(one.patterns, two.patterns, budget):
                 if budget.is_spent:
                     return
                 continue
@@ -218,7 +380,7 @@ def compare(found: Sequence[StandingClaim], steps: int = COMPARE_STEPS_MAX) -> N
 
 def are_in_conflict(one: StandingClaim, two: StandingClaim) -> bool:
     """Return whether two claims, one of them exclusive, may cover the same path for different owners and tasks."""
-    return _may_conflict(one, two) and path_patterns.may_overlap(one.patterns, two.patterns)
+    return _may_conflict(one, two) and may_overlap(one.patterns, two.patterns)
 
 
 def are_of_one_task(one: StandingClaim, two: StandingClaim) -> bool:

@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     from ..records.record_types import ShownTask, SignalFields, SignalRecord
     from ..store import Store
     from .handoffs import HandoffContent
-    from .new_task import Addressees, NewTask
-    from .task_options import TaskOptions
+    from .new_task import Addressees, NewTask, TaskOptions
 
     Line = tuple[str, bytes]
 

@@ -1,9 +1,13 @@
-"""What a handoff has: the checkpoint, tasks, claims and threads that it names, as they are now."""
+"""What a handoff has: the checkpoint, tasks, claims and threads that it names, as they are now; and its acceptance.
+
+The take of a handoff is also a take of its tasks, its claims move, and a signal tells the giver.
+"""
 
 from __future__ import annotations
 
 from .. import records
 from ..agents import mailbox, presence, waiting_work
+from ..agents.delivery import delivery_lock
 from ..agents.descriptions import sender_name
 from ..commit_message import cut, sanitize
 from ..log.lines import LAST_MICROS, format_at
@@ -21,16 +25,18 @@ from . import (
     tables,
     task_decisions,
     task_list,
+    task_records,
     task_roles,
     task_rules,
     task_state,
+    task_work,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
+    from typing import Any, Unpack
 
     from ..agents.caller import Caller
     from ..agents.descriptions import SessionRow
@@ -40,6 +46,9 @@ if TYPE_CHECKING:
     from ..store import Store
     from .claim_work import MovedClaims
     from .task_list import TaskDetail
+    from .task_records import TakeFacts, TaskChange
+
+    Line = tuple[str, bytes]
 
 
 TEXT_MAX = 4 * 1024  # characters of each text of a checkpoint
@@ -499,3 +508,59 @@ def _why_not_taken(task: FoldedTask | None, given: str, handoff: FoldedTask) -> 
     if take is None or take.event != "take" or take.sender != handoff.caller:
         return "was not taken by the giver"
     return "is somebody else's now"
+
+
+def take_handoff(
+    store: Store, caller: Caller, task_id: str, *, lease: int | None = None, **facts: Unpack[TakeFacts]
+) -> TaskChange:
+    """Take a task as `task_work.take` does, or extend the time of one that the caller has; of a handoff accept it. Accepting it again returns what it has.
+
+    Args:
+        lease: For how long, in microseconds; of a handoff for each of its tasks.
+        facts: See `task_work.take`.
+
+    Raises:
+        GateError: Somebody else has it. Nothing was written.
+        UsageError: It can't be taken. Nothing was written.
+        StoreError: It can't be recorded.
+    """
+    named = task_rules.resolve(store.db(), task_id, writing=True)
+    record = task_rules.record_of(store.db(), named)
+    if record is None or record["purpose"] != HANDOFF:
+        found = task_work.take(store, caller, named, lease=lease, **facts)
+        return found if found.recorded else task_work.renew(store, caller, named)
+    return _accept(store, caller, named, lease, facts)
+
+
+def _accept(store: Store, caller: Caller, named: str, lease: int | None, facts: TakeFacts) -> TaskChange:
+    task = task_rules.require(store, named, writing=True)
+    sender = task_work.sender_of(caller)
+    mine = next((each for each in task.takes if each.sender == sender), None)
+    if mine is not None:
+        found = task_work.unchanged(task, mine)
+        found.handoff = given = given_to(store, task, mine.id)
+        found.next = _next_steps(given, named)
+        found.warnings = ["You have accepted this handoff already. Nothing was written."]
+        return found
+    moved: list[MovedClaims] = []
+
+    def beside(handoff: FoldedTask, take_id: str) -> Sequence[Line]:
+        given = first(handoff.record.get("handoff_claims"))
+        moved.append(claim_work.move_claims(store, caller, handoff.caller, given, named))
+        done: Any = {"take": take_id, "state": "completed", "message": "Accepted."}
+        _, end = task_records.event_line(store, caller, handoff, "status", done, more_seen=[take_id])
+        return [end, *moved[0].lines]
+
+    with delivery_lock(store, claim_work.LOCK, wait_seconds=claim_work.LOCK_WAIT_SECONDS):
+        found = task_work.take(store, caller, named, lease=lease, beside=beside, **facts)
+    found.handoff = given = given_to(store, task, found.event_id, moved[0])
+    found.next = _next_steps(given, named)
+    return found
+
+
+def _next_steps(given: HandoffContent, handoff_id: str) -> list[str]:
+    """Return the commands that show what a taker has now."""
+    found = [*(each.next[0] for each in given.threads[:2]), command("gitmem", "task", "show", handoff_id)]
+    if given.tasks:
+        found.insert(0, command("gitmem", "task", "show", given.tasks[0].task_id))
+    return found

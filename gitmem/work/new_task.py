@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any, NotRequired, TypedDict
+
 from .. import records
 from ..agents import addressing, descriptions, descriptors, presence, vocabulary
 from ..agents.addressing import ROLE_PREFIX
@@ -15,7 +18,7 @@ from ..records.ids import role_id
 from ..records.table import FILLED
 from ..settings import ROLES
 from ..signals import next_steps, send
-from . import CALL, LINKS_MAX, chains, collisions, stuck, task_records, task_roles, task_rules
+from . import CALL, LINKS_MAX, collisions, stuck, task_records, task_roles, task_rules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +30,79 @@ if TYPE_CHECKING:
     from ..agents.vocabulary import Roles
     from ..records.record_types import ShownTask, SignalFields, TaskRecord
     from ..store import Store
-    from .task_options import TaskOptions
+
+
+class TaskOptions(TypedDict):
+    """The options of a new task. One that is missing, None or empty is not given.
+
+    Attributes:
+        to: Whom it is for, as typed: one agent, session or person.
+        resolved: Whom that names, where the caller has resolved it already.
+        requested_to: The text that named a role, if that is not in `to`.
+        resolved_by: How it did.
+        target_role: The role that it is for, such as `reviewer/docs`; anybody may take it unless `to` is given.
+        purpose: `delegation` (default), `call` or `handoff`.
+        requested_role: The role in parts.
+        requested_ownership_scope: What it covers.
+        requested_model: The model that it is for.
+        priority: P0 to P3.
+        blocked_by: Tasks that must be finished before it.
+        supersedes: Earlier tasks of the caller that it replaces.
+        references: Other tasks that it refers to.
+        within: The task that its writer works on, or `none`; by default the one open task that the caller's session has, if it has exactly one.
+        chain: Instead of `within`: the tasks within which it is written, outermost first.
+        again: Whether it may be for an agent who is in its chain already.
+        deadline: The time after which nobody begins it, in microseconds since 1970-01-01 UTC.
+        brief_digest: SHA-256 of the brief.
+        artifact: The file of the brief.
+        payload: Content beyond the text.
+        context: Working memory that the caller hands over.
+        semantics: `at-least-once` (default) or `at-most-once`.
+        thread: The conversation that it belongs to; by default a new one.
+        wu: Work unit.
+        initiative: Initiative.
+        lane: Lane.
+        idempotency_key: The same key is the same task, on all clones of this user.
+        handoff_takes, handoff_tasks: Of a handoff: the caller's takes, and the task of each.
+        handoff_claims: Of a handoff: the caller's claims.
+        handoff_threads: Of a handoff: the open threads.
+        checkpoint: Of a handoff: the caller's last checkpoint.
+        allow_unseen: Accept an agent identity that is not in the log yet.
+    """
+
+    to: NotRequired[str | None]
+    resolved: NotRequired[Resolved | None]
+    requested_to: NotRequired[str | None]
+    resolved_by: NotRequired[str | None]
+    target_role: NotRequired[str | None]
+    purpose: NotRequired[str | None]
+    requested_role: NotRequired[Mapping[str, Any] | None]
+    requested_ownership_scope: NotRequired[Mapping[str, Any] | None]
+    requested_model: NotRequired[str | None]
+    priority: NotRequired[str | None]
+    blocked_by: NotRequired[Sequence[str] | None]
+    supersedes: NotRequired[Sequence[str] | None]
+    references: NotRequired[Sequence[str] | None]
+    within: NotRequired[str | None]
+    chain: NotRequired[Sequence[str] | None]
+    again: NotRequired[bool]
+    deadline: NotRequired[int | None]
+    brief_digest: NotRequired[str | None]
+    artifact: NotRequired[str | None]
+    payload: NotRequired[Mapping[str, Any] | None]
+    context: NotRequired[Mapping[str, Any] | None]
+    semantics: NotRequired[str | None]
+    thread: NotRequired[str | None]
+    wu: NotRequired[str | None]
+    initiative: NotRequired[str | None]
+    lane: NotRequired[str | None]
+    idempotency_key: NotRequired[str | None]
+    handoff_takes: NotRequired[Sequence[str] | None]
+    handoff_tasks: NotRequired[Sequence[str] | None]
+    handoff_claims: NotRequired[Sequence[str] | None]
+    handoff_threads: NotRequired[Sequence[str] | None]
+    checkpoint: NotRequired[str | None]
+    allow_unseen: NotRequired[bool]
 
 
 _ADDRESSEE = ("agent", "target_role")
@@ -36,7 +111,7 @@ _DEFAULTED = (
     "requested_ownership_scope",
 )  # by the addressee; what a repetition says of them counts
 # Parts of a payload that say how and where the task was written.
-_OF_WRITING = (task_records.TELL, chains.AGAIN, "brief", "clientMessageId", "acceptedOutputModes")
+_OF_WRITING = (task_records.TELL, task_rules.AGAIN, "brief", "clientMessageId", "acceptedOutputModes")
 
 
 def find_keyed(
@@ -160,7 +235,7 @@ def create_with_signal(
         return same
     check_task(store, options)
     resolved = _addressee(store, caller, options)
-    with chains.turn_to_write(store, is_limited=options.get("purpose") != HANDOFF):
+    with task_rules.turn_to_write(store, is_limited=options.get("purpose") != HANDOFF):
         return _create(store, caller, message, resolved, signal, signaled, options, dry_run=dry_run)
 
 
@@ -184,7 +259,7 @@ def _create(
         return _already_recorded(before, resolved)
     _refuse_foreign(store, caller, fields["supersedes"])
     if fields["purpose"] != HANDOFF:  # who has too much to do may hand it over
-        chains.refuse_too_many(store, caller, fields["agent"])
+        task_rules.refuse_too_many(store, caller, fields["agent"])
         _place(store, caller, fields, options)
     line = store.line("task", fields)  # type: ignore[arg-type]
     record = records.read_kind("task", line[1])
@@ -257,12 +332,14 @@ def _place(store: Store, caller: Caller, fields: dict[str, Any], options: TaskOp
         UsageError: See `chains`.
     """
     again = bool(options.get("again"))
-    chain = fields["chain"] or chains.of_new(store, caller, options.get("within"))
-    deadline = chains.check_new(store, caller, chain, fields["agent"], options.get("deadline"), again=again)
+    chain = fields["chain"] or task_rules.of_new(store, caller, options.get("within"))
+    deadline = task_rules.check_new(
+        store, caller, chain, fields["agent"], options.get("deadline"), again=again
+    )
     fields["chain"] = chain
     fields["deadline"] = format_at(deadline) if deadline else None
     if again and chain:
-        fields["payload"] = {**(fields.get("payload") or {}), chains.AGAIN: True}
+        fields["payload"] = {**(fields.get("payload") or {}), task_rules.AGAIN: True}
 
 
 def check_task(store: Store, options: TaskOptions) -> None:

@@ -1,4 +1,4 @@
-"""Lists of tasks; one task with its events; launches of a task's workers, as receipts: what was asked for, and what came.
+"""Lists, trees and counts of tasks, and those that a session may take now; one task with its events; launches of a task's workers, as receipts: what was asked for, and what came.
 
 A launch is an event of the task. Its id is the stable name of the attempt; its number is its place among the launches of the initiative
 (without one, of the task) and may rise while launches of other clones arrive.
@@ -8,23 +8,25 @@ from __future__ import annotations
 
 from .. import records
 from ..agents import descriptors, presence, waiting_work
+from ..index import entities
 from ..log.lines import format_at
 from ..order.causal import by_line
 from ..order.content import may_contradict
 from ..outcome import Outcome, command
 from ..records.ids import unit_key
 from ..text import strict_json
-from . import chains, collisions, stored_tasks, task_roles, task_rules
-from .stored_tasks import LISTED
+from . import collisions, stored_tasks, task_roles, task_rules, task_state
+from .stored_tasks import BLOCKERS, LISTED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from ..agents.caller import Caller
     from ..agents.presence import ShownNames
+    from ..memory.listing import Ready
     from ..order.task import FoldedTask, TaskEvent
     from ..records.kinds import TaskDifference
     from ..records.record_types import ShownTask, ShownTaskEvent, SignalRecord, TaskRecord
@@ -33,98 +35,6 @@ if TYPE_CHECKING:
     # Id, parent, initiative, work unit as compared and as typed, and the time.
     Node = tuple[str, str | None, str | None, str | None, str | None, int]
     Values = Mapping[str, str | None]
-
-
-SHOWN_MAX = 20  # launches of a task that an answer has: the last ones
-
-
-class LaunchReceipt(Outcome):
-    """What was asked of a worker that was started for a task, and what it is.
-
-    Attributes:
-        launch: The event: the stable name of the attempt.
-        attempt: The label that its launcher gave the attempt.
-        attempt_number: Its place among the launches of the initiative, or of a task without one.
-        actual_role: The role of the taker; before a take that of the launched worker, if its launcher knows it.
-        role_mismatch: Whether it differs from the requested one; None if one of them is not known.
-        client: As the launcher said, else the taker; so are `branch` and `worktree`.
-        take: The take that followed.
-        last_actual_role: Of a relaunch: the role of the last worker before it.
-        relaunch_reason: Why it was launched again.
-    """
-
-    def __init__(self, task: FoldedTask, launch: TaskEvent, take: TaskEvent | None) -> None:
-        asked, said = task.record, launch.record
-        came: Mapping[str, Any] = take.record if take is not None else {}
-        self.task_id = asked["task_id"]
-        self.launch = launch.id
-        self.attempt = said.get("attempt")
-        self.attempt_number: int | None = None
-        self.initiative_id = asked.get("initiative_id")
-        self.wave = said.get("wave")
-        self.wu_id = asked.get("wu_id")
-        self.lane = said.get("lane") or asked.get("lane")
-        self.claimed_mode = said.get("claimed_mode")
-        self.client = said.get("client") or came.get("client")
-        self.requested_model = said.get("requested_model") or asked.get("requested_model")
-        self.branch = said.get("branch") or came.get("branch")
-        self.worktree = said.get("worktree") or came.get("worktree")
-        self.handoff_path = said.get("handoff_path")
-        self.requested_role = asked.get("requested_role") or None
-        self.actual_role = came.get("actual_role") or said.get("actual_role") or None
-        self.requested_ownership_scope = asked.get("requested_ownership_scope") or None
-        self.actual_ownership_scope = (
-            came.get("actual_ownership_scope") or said.get("actual_ownership_scope") or None
-        )
-        compared = descriptors.compare(
-            self.requested_role,
-            self.actual_role,
-            descriptors.read_scope(self.requested_ownership_scope),
-            descriptors.read_scope(self.actual_ownership_scope),
-        )
-        self.role_mismatch = compared.role_mismatch
-        self.scope_mismatch = compared.scope_mismatch
-        self.take = take.id if take is not None else None
-        self.relaunch_of = said.get("relaunch_of")
-        self.relaunch_reason = said.get("reason")
-        self.last_actual_role = _role_before(task, launch) if self.relaunch_reason else None
-        self.launched_by = said.get("sender_name") or launch.sender[0]
-        self.launched_at = said["at"]
-
-
-def receipts(db: sqlite3.Connection, task: FoldedTask) -> list[LaunchReceipt]:
-    """Return the receipts of the last launches of a task, in their order."""
-    every = of_task(task)
-    found = [LaunchReceipt(task, launch, take_after(task, launch, every)) for launch in every[-SHOWN_MAX:]]
-    known = stored_tasks.launch_numbers(db, task)
-    for each in found:
-        each.attempt_number = known.get(each.launch)
-    return found
-
-
-def of_task(task: FoldedTask) -> Sequence[TaskEvent]:
-    """Return the launches of a task in their order."""
-    return by_line(each for each in task.events.values() if each.event == "launch")
-
-
-def _role_before(task: FoldedTask, launch: TaskEvent) -> Mapping[str, Any] | None:
-    """Return the role of the last worker that a launcher knew of, of those whose role is known."""
-    known = (each for each in (*task.takes, *of_task(task)) if task.has_seen(launch, each))
-    roles = [each.record["actual_role"] for each in by_line(known) if each.record.get("actual_role")]
-    return roles[-1] if roles else None
-
-
-def take_after(task: FoldedTask, launch: TaskEvent, every: Sequence[TaskEvent]) -> TaskEvent | None:
-    """Return the last take that names a launch, else the last one whose taker had seen it and no later launch."""
-    named = [each for each in task.takes if each.record.get("launch") == launch.id]
-    if named:
-        return named[-1]
-    later = [each for each in every if task.has_seen(each, launch)]
-    for take in reversed(task.takes):
-        is_after = take.record.get("launch") is None and task.has_seen(take, launch)
-        if is_after and not any(task.has_seen(take, each) for each in later):
-            return take
-    return None
 
 
 TITLE_SHOWN = 60  # characters, where a task is named beside others
@@ -286,7 +196,7 @@ class TaskDetail(Outcome):
         self.asked = task_roles.asked(found.record)
         self.brief: str | None = None
         self.mismatches = task_roles.mismatches(found)
-        self.launches: list[LaunchReceipt] = []
+        self.launches: list[task_roles.LaunchReceipt] = []
         self.handoff: Any = None  # an outcome of a package above; so `received`
         self.received: Any = None
         first = {each.id for each in (found.outcome, *decisions, *found.held) if each is not None}
@@ -361,10 +271,10 @@ def show(store: Store, task_id: str, caller: Caller | None = None) -> TaskDetail
     agent = found.record.get("agent")
     shown.agent_name = presence.names_by_reader(store.db()).get(agent) if agent else None
     shown.contradicted_by = contradictions(store.db(), found.record)
-    shown.warnings = chains.notes_on_blockers(store, found)
+    shown.warnings = task_rules.notes_on_blockers(store, found)
     shown.warnings += collisions.of_answer(store, caller, found.record["task_id"])
     shown.warnings += task_signals.away(store, found)
-    shown.launches = receipts(store.db(), found)
+    shown.launches = task_roles.receipts(store.db(), found)
     shown.brief = task_roles.brief_text(store.repo.worktree, found.record)
     checked = task_roles.check_brief(store.repo.worktree, found.record)
     if checked is not None and checked.sentence:
@@ -456,3 +366,329 @@ def shorter(event: TaskEvent) -> ShownTaskEvent:
 def shorter_or_none(event: TaskEvent | None) -> ShownTaskEvent | None:
     """Return an event with its long fields cut; None without one."""
     return shorter(event) if event is not None else None
+
+
+TREE_LISTED = 200
+NODES_MAX = 5_000  # tasks that are read: the latest, and those within them
+_NODE = "t.task_id, t.parent, t.initiative_id, t.wu_id, t.unit, t.created"
+# UNION leaves out what is there already: a cycle ends.
+_BELOW = (
+    "WITH RECURSIVE found (id) AS (SELECT task_id FROM (SELECT task_id FROM task t WHERE {where} ORDER BY t.created DESC, t.task_id"
+    " LIMIT :most) UNION SELECT t.task_id FROM found CROSS JOIN task t ON t.parent = found.id LIMIT :most)"
+    f" SELECT {_NODE} FROM found JOIN task t ON t.task_id = found.id"
+)
+_LAUNCHES = (
+    "SELECT task_id, count(*) FROM task_launch WHERE task_id IN (SELECT value FROM json_each(?)) GROUP BY 1"
+)
+
+
+class TreeRow(Outcome):
+    """A task in a tree.
+
+    Attributes:
+        parent: The task that it was written within, shown or not.
+        depth: How many of the shown tasks it is within.
+        in_cycle: Whether it is, by what peers wrote, within itself.
+        launches: How often a worker was launched for it.
+    """
+
+    task: TaskRow
+    parent: str | None
+    depth: int
+    in_cycle: bool
+    launches: int
+
+
+class TreeGroup(Outcome):
+    """The tasks of a work unit and initiative, each before those that were written within it."""
+
+    initiative_id: str | None
+    wu_id: str | None
+    tasks: list[TreeRow] = []
+
+
+class TaskTree(Outcome):
+    """Tasks by initiative and work unit; `more` is how many were found and not listed, `cut` whether there are even more."""
+
+    def __init__(self, groups: Sequence[TreeGroup], more: int, cut: bool) -> None:
+        self.groups = list(groups)
+        self.more = more
+        self.cut = cut
+        first = groups[0].tasks[0].task.task_id if groups else None
+        self.next = [command("gitmem", "task", "show", str(first))] if first else []
+
+
+def tree(
+    store: Store,
+    task_id: str | None = None,
+    *,
+    wu: str | None = None,
+    initiative: str | None = None,
+    limit: int = TREE_LISTED,
+) -> TaskTree:
+    """Return tasks with those that were written within them.
+
+    Args:
+        task_id: Only this task, or the one that this beginning of an id names, and those within it.
+        wu: Only tasks on this work unit, and those within them.
+        initiative: Only tasks of this initiative, and those within them.
+        limit: The number of tasks to return.
+
+    Raises:
+        UsageError: No task, or several tasks, have this id.
+    """
+    db = store.db()
+    top = task_rules.resolve(db, task_id) if task_id is not None else None
+    conditions = {
+        "t.task_id = :task": top,
+        "t.wu_id = :wu": unit_key(wu),
+        "t.initiative_id = :initiative": initiative,
+    }
+    where = " AND ".join(text for text, value in conditions.items() if value) or "1"
+    values = {"task": top, "wu": unit_key(wu), "initiative": initiative, "most": NODES_MAX}
+    nodes: list[Node] = db.execute(_BELOW.format(where=where), values).fetchall()
+    placed = list(_Forest(nodes, top).walk())
+    shown = placed[:limit]
+    return TaskTree(_groups(db, shown), len(placed) - len(shown), len(nodes) == NODES_MAX)
+
+
+class _Forest:
+    """Tasks and what is below each. Of tasks in a cycle the earliest one is a root."""
+
+    def __init__(self, nodes: Iterable[Node], top: str | None) -> None:
+        self._nodes = {node[0]: node for node in sorted(nodes, key=lambda node: (node[5], node[0]))}
+        self._parent = {id: node[1] if node[1] in self._nodes else None for id, node in self._nodes.items()}
+        self._cyclic = _cyclic(self._parent)
+        seen: set[str] = set()
+        for id in self._nodes:  # the first one of each cycle
+            if id in self._cyclic and id not in seen:
+                seen |= set(_ring(id, self._parent))
+                self._parent[id] = None
+        if top is not None:
+            self._reroot(top)
+        self._below: dict[str, list[str]] = {}
+        for id, parent in self._parent.items():
+            if parent is not None:
+                self._below.setdefault(parent, []).append(id)
+
+    def _reroot(self, top: str) -> None:
+        """Make the task that was asked for a root, also if it is in a cycle that begins with another one."""
+        if top in self._cyclic:
+            for id in self._cyclic:
+                self._parent[id] = self._nodes[id][1]
+        if top in self._parent:
+            self._parent[top] = None
+
+    def walk(self) -> Iterator[tuple[Node, Node, int, bool]]:
+        """Return each task before those below it, with the root that it is below, its depth, and whether it is in a cycle."""
+        roots = [id for id, parent in self._parent.items() if parent is None]
+        for root in sorted(roots, key=lambda id: _group(self._nodes[id])):
+            todo = [(root, 0)]
+            while todo:
+                id, depth = todo.pop()
+                yield self._nodes[id], self._nodes[root], depth, id in self._cyclic
+                todo += [(below, depth + 1) for below in reversed(self._below.get(id, ()))]
+
+
+def _cyclic(parent: Mapping[str, str | None]) -> set[str]:
+    """Return the tasks that are within themselves: each has at most one parent, so following these finds every cycle."""
+    found: set[str] = set()
+    done: set[str] = set()
+    for start in parent:
+        path: dict[str, None] = {}
+        id: str | None = start
+        while id is not None and id not in done and id not in path:
+            path[id] = None
+            id = parent[id]
+        if id is not None and id in path:
+            found |= set(_ring(id, parent))
+        done |= path.keys()
+    return found
+
+
+def _ring(id: str, parent: Mapping[str, str | None]) -> list[str]:
+    """Return a cycle, of one of its tasks."""
+    ring = [id]
+    while (above := parent[ring[-1]]) is not None and above != id:
+        ring.append(above)
+    return ring
+
+
+def _group(node: Node) -> tuple[bool, str, bool, str]:
+    """Return the place of a root's group: without an initiative or a work unit last."""
+    return node[2] is None, node[2] or "", node[3] is None, node[3] or ""
+
+
+def _groups(db: sqlite3.Connection, placed: Sequence[tuple[Node, Node, int, bool]]) -> list[TreeGroup]:
+    ids = [node[0] for node, *_ in placed]
+    rows = rows_of(db, ids)
+    launches = dict(db.execute(_LAUNCHES, (entities.json_list(ids),)).fetchall())
+    groups: dict[tuple[object, ...], TreeGroup] = {}
+    for node, root, depth, in_cycle in placed:
+        group = groups.setdefault(_group(root), TreeGroup(root[2], root[4]))
+        group.tasks.append(TreeRow(rows[node[0]], node[1], depth, in_cycle, launches.get(node[0], 0)))
+    return list(groups.values())
+
+
+GROUPS_MAX = 20  # of each kind; the rest is counted together
+OTHERS = "(others)"
+NO_ROLE = "(no role)"
+# What clocks of several machines make negative counts as nothing.
+_DONE = "(t.state <> 'canceled' OR t.first_take IS NOT NULL)"
+_DURATION = "max(0, t.{end} - t.created)"
+
+
+class Durations(Outcome):
+    """Times in seconds; all but `count` are None without any."""
+
+    def __init__(self, count: int, values: Sequence[float]) -> None:
+        self.count = count
+        found: Sequence[float | None] = values or (None, None, None)
+        self.median, self.p90, self.longest = found
+
+
+class RoleCount(Outcome):
+    """The tasks for a role: all, those without an outcome, and those whose outcome is `completed`."""
+
+    role: str
+    tasks: int
+    open: int
+    completed: int
+
+
+class TaskStats(Outcome):
+    """Counts of tasks.
+
+    Attributes:
+        open: Those without an outcome that no other task replaces.
+        states: The number of tasks in each state.
+        outcomes: Of tasks with an outcome: how many their callers have sealed, others have closed, and nobody has confirmed.
+        roles: The most frequent requested roles.
+        to_first_take: From its writing to the first valid take.
+        to_end: From its writing to its outcome; without tasks that were canceled before anybody took them.
+    """
+
+    def __init__(self) -> None:
+        self.tasks = self.open = self.replaced = self.conflicts = self.launches = 0
+        self.states: dict[str, int] = {}
+        self.outcomes: dict[str, int] = {}
+        self.roles: list[RoleCount] = []
+        self.to_first_take = self.to_end = Durations(0, ())
+        self.next = ["gitmem task list --open"]
+
+
+def stats(store: Store, *, wu: str | None = None, initiative: str | None = None) -> TaskStats:
+    """Return counts of all tasks.
+
+    Args:
+        wu: Only of tasks on this work unit.
+        initiative: Only of tasks of this initiative.
+    """
+    conditions = {"t.wu_id = :wu": unit_key(wu), "t.initiative_id = :initiative": initiative}
+    where = " AND ".join(text for text, value in conditions.items() if value) or "1"
+    values = {"wu": unit_key(wu), "initiative": initiative}
+    db = store.db()
+    found = TaskStats()
+    found.tasks, found.open, found.replaced, found.conflicts = db.execute(
+        "SELECT count(*), count(*) FILTER (WHERE decided_by IS NULL AND replaced <> 1), count(*) FILTER (WHERE replaced <> 0),"
+        f" count(*) FILTER (WHERE conflict) FROM task t WHERE {where}",
+        values,
+    ).fetchone()
+    query = f"SELECT count(*) FROM task t JOIN task_launch a ON a.task_id = t.task_id WHERE {where}"
+    (found.launches,) = db.execute(query, values).fetchone()
+    found.states = _grouped(db, "t.state", where, values)
+    decided = f"{where} AND t.decided_by IS NOT NULL"
+    found.outcomes = _grouped(
+        db,
+        "CASE t.decided_by WHEN 'seal' THEN 'sealed' WHEN 'close' THEN 'closed' ELSE 'unconfirmed' END",
+        decided,
+        values,
+    )
+    found.roles = _roles(db, where, values)
+    found.to_first_take = _durations(db, "first_take", where, values)
+    found.to_end = _durations(db, "ended", f"{where} AND {_DONE}", values)
+    return found
+
+
+def _grouped(db: sqlite3.Connection, what: str, where: str, values: Values) -> dict[str, int]:
+    query = f"SELECT {what}, count(*) FROM task t WHERE {where} GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT :most"
+    return dict(db.execute(query, {**values, "most": GROUPS_MAX}).fetchall())
+
+
+def _roles(db: sqlite3.Connection, where: str, values: Values) -> list[RoleCount]:
+    """Return the most frequent roles, and the others together."""
+    rows = db.execute(
+        "SELECT coalesce(asked, :none), count(*), count(*) FILTER (WHERE decided_by IS NULL AND replaced <> 1),"
+        f" count(*) FILTER (WHERE decided_by IS NOT NULL AND state = 'completed') FROM task t WHERE {where}"
+        " GROUP BY 1 ORDER BY 2 DESC, 1",
+        {**values, "none": NO_ROLE},
+    ).fetchall()
+    others = rows[GROUPS_MAX:]
+    if others:
+        rows[GROUPS_MAX:] = [(OTHERS, *(sum(row[at] for row in others) for at in (1, 2, 3)))]
+    return [RoleCount(*row) for row in rows]
+
+
+def _durations(db: sqlite3.Connection, end: str, where: str, values: Values) -> Durations:
+    source = f"FROM task t WHERE {where} AND t.{end} IS NOT NULL"
+    (count,) = db.execute(f"SELECT count(*) {source}", values).fetchone()
+    if not count:
+        return Durations(0, ())
+    query = f"SELECT {_DURATION.format(end=end)} {source} ORDER BY 1 LIMIT 1 OFFSET :at"
+    places = ((count - 1) // 2, (count * 9 - 1) // 10, count - 1)
+    found = [db.execute(query, {**values, "at": at}).fetchone()[0] for at in places]
+    return Durations(count, [round(each / 1e6, 3) for each in found])
+
+
+READY_LISTED = 20
+FOLDED_MAX = 50  # tasks that are folded for one answer
+_OPEN = (
+    "t.decided_by IS NULL AND t.replaced <> 1 AND t.cancels = 0 AND t.purpose <> 'handoff' AND (t.holder IS NULL OR t.until <= :now)"
+    " AND (t.agent IN (:reader, :session) OR (t.agent IS NULL AND t.target_role IN (:role, :lifecycle)"
+    f" AND t.caller_session IS NOT :session)) AND {BLOCKERS} = '[]'"
+    " AND (t.deadline IS NULL OR t.deadline > :now)"
+)
+
+
+def takeable(store: Store, caller: Caller, *, wu: str | None = None) -> list[TaskRow]:
+    """Return tasks that the caller may take now, the most urgent ones: for it or its role, free, not blocked and not refused by it.
+
+    Args:
+        wu: Only tasks on this work unit.
+    """
+    now = store.now()
+    role, lifecycle = task_roles.addressed_by(caller)
+    values: dict[str, str | int | None] = {
+        "reader": caller.reader, "session": caller.session_id or "", "now": now, "lifecycle": lifecycle,
+        "role": role, "wu": unit_key(wu),
+    }  # fmt: skip
+    condition = f"{_OPEN} AND t.wu_id = :wu" if wu else _OPEN
+    db, sender = store.db(), (caller.reader, caller.session_id)
+    found = []
+    for row in select(db, condition, values, FOLDED_MAX)[0]:
+        task = task_state.load_task(db, str(row.task_id))
+        if task is None or task_rules.take(task, sender, caller.ids, now) is not None:
+            continue
+        if task.rejection_by(sender) is None:
+            found.append(row)
+    return found[:READY_LISTED]
+
+
+def ready_work(store: Store, caller: Caller | None, wu: str | None = None, **options: Any) -> Ready:
+    """Return the open nodes of a work unit, and the tasks that the caller may take.
+
+    Args:
+        wu: The work unit; by default that of the caller's session with tasks on others, too, and without one all.
+        options: Those of `memory.ready.ready`.
+
+    Raises:
+        UsageError: See `memory.ready.ready`.
+    """
+    from ..memory import listing  # lists of tasks do without the memory
+
+    tasks = takeable(store, caller, wu=wu) if caller is not None else []
+    found = listing.ready(store, wu if wu is not None or caller is None else caller.wu_id, **options)
+    found.tasks = list(tasks)
+    if tasks:
+        found.next = [command("gitmem", "task", "take", str(tasks[0].task_id)), *found.next]
+    return found

@@ -7,16 +7,18 @@ from ..agents import descriptions, descriptors
 from ..commit_message import sanitize
 from ..errors import UsageError
 from ..git import work_tree_files
+from ..order.causal import by_line
 from ..outcome import Outcome, command
 from ..records.ids import role_id
 from ..text.digests import sha256
 from ..text.name_matching import is_identity
 from ..text.sanitize import SEPARATOR, minute
-from . import task_rules
+from . import stored_tasks, task_rules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    import sqlite3
+    from collections.abc import Mapping, Sequence
     from typing import Any, TypedDict
 
     from ..agents import vocabulary
@@ -270,3 +272,97 @@ def _mismatch(task: FoldedTask, take: TaskEvent) -> TakeMismatch | None:
         take.record.get("sender_name") or take.sender[0], values, _asked(task, take)
     )
     return TakeMismatch(take.id, text, values) if text else None
+
+
+LAUNCHES_SHOWN = 20  # launches of a task that an answer has: the last ones
+
+
+class LaunchReceipt(Outcome):
+    """What was asked of a worker that was started for a task, and what it is.
+
+    Attributes:
+        launch: The event: the stable name of the attempt.
+        attempt: The label that its launcher gave the attempt.
+        attempt_number: Its place among the launches of the initiative, or of a task without one.
+        actual_role: The role of the taker; before a take that of the launched worker, if its launcher knows it.
+        role_mismatch: Whether it differs from the requested one; None if one of them is not known.
+        client: As the launcher said, else the taker; so are `branch` and `worktree`.
+        take: The take that followed.
+        last_actual_role: Of a relaunch: the role of the last worker before it.
+        relaunch_reason: Why it was launched again.
+    """
+
+    def __init__(self, task: FoldedTask, launch: TaskEvent, take: TaskEvent | None) -> None:
+        asked, said = task.record, launch.record
+        came: Mapping[str, Any] = take.record if take is not None else {}
+        self.task_id = asked["task_id"]
+        self.launch = launch.id
+        self.attempt = said.get("attempt")
+        self.attempt_number: int | None = None
+        self.initiative_id = asked.get("initiative_id")
+        self.wave = said.get("wave")
+        self.wu_id = asked.get("wu_id")
+        self.lane = said.get("lane") or asked.get("lane")
+        self.claimed_mode = said.get("claimed_mode")
+        self.client = said.get("client") or came.get("client")
+        self.requested_model = said.get("requested_model") or asked.get("requested_model")
+        self.branch = said.get("branch") or came.get("branch")
+        self.worktree = said.get("worktree") or came.get("worktree")
+        self.handoff_path = said.get("handoff_path")
+        self.requested_role = asked.get("requested_role") or None
+        self.actual_role = came.get("actual_role") or said.get("actual_role") or None
+        self.requested_ownership_scope = asked.get("requested_ownership_scope") or None
+        self.actual_ownership_scope = (
+            came.get("actual_ownership_scope") or said.get("actual_ownership_scope") or None
+        )
+        compared = descriptors.compare(
+            self.requested_role,
+            self.actual_role,
+            descriptors.read_scope(self.requested_ownership_scope),
+            descriptors.read_scope(self.actual_ownership_scope),
+        )
+        self.role_mismatch = compared.role_mismatch
+        self.scope_mismatch = compared.scope_mismatch
+        self.take = take.id if take is not None else None
+        self.relaunch_of = said.get("relaunch_of")
+        self.relaunch_reason = said.get("reason")
+        self.last_actual_role = _role_before(task, launch) if self.relaunch_reason else None
+        self.launched_by = said.get("sender_name") or launch.sender[0]
+        self.launched_at = said["at"]
+
+
+def receipts(db: sqlite3.Connection, task: FoldedTask) -> list[LaunchReceipt]:
+    """Return the receipts of the last launches of a task, in their order."""
+    every = launches_of(task)
+    found = [
+        LaunchReceipt(task, launch, take_after(task, launch, every)) for launch in every[-LAUNCHES_SHOWN:]
+    ]
+    known = stored_tasks.launch_numbers(db, task)
+    for each in found:
+        each.attempt_number = known.get(each.launch)
+    return found
+
+
+def launches_of(task: FoldedTask) -> Sequence[TaskEvent]:
+    """Return the launches of a task in their order."""
+    return by_line(each for each in task.events.values() if each.event == "launch")
+
+
+def _role_before(task: FoldedTask, launch: TaskEvent) -> Mapping[str, Any] | None:
+    """Return the role of the last worker that a launcher knew of, of those whose role is known."""
+    known = (each for each in (*task.takes, *launches_of(task)) if task.has_seen(launch, each))
+    roles = [each.record["actual_role"] for each in by_line(known) if each.record.get("actual_role")]
+    return roles[-1] if roles else None
+
+
+def take_after(task: FoldedTask, launch: TaskEvent, every: Sequence[TaskEvent]) -> TaskEvent | None:
+    """Return the last take that names a launch, else the last one whose taker had seen it and no later launch."""
+    named = [each for each in task.takes if each.record.get("launch") == launch.id]
+    if named:
+        return named[-1]
+    later = [each for each in every if task.has_seen(each, launch)]
+    for take in reversed(task.takes):
+        is_after = take.record.get("launch") is None and task.has_seen(take, launch)
+        if is_after and not any(task.has_seen(take, each) for each in later):
+            return take
+    return None

@@ -14,7 +14,7 @@ from gitmem.errors import UsageError
 from gitmem.log.lines import CommitMessage
 from gitmem.store import Store
 from gitmem.text.addresses import words_of
-from gitmem.work import claim_notices, claim_work, claims, edit_guard
+from gitmem.work import claim_work, claims, edit_guard
 from tests.sandbox import HOUR, MINUTE, Agent, Clock, annas, carry, open_store, told, worktree
 from tests.signing import MALLORY
 
@@ -107,7 +107,7 @@ def test_what_was_changed_before_the_claim_was_seen_and_what_is_contested_only_w
         store, [curie], ["src/a.py"]
     ).open  # its first change was before, and it goes on
     assert not edit_guard.check_guard(store, [curie], ["src/b.py"]).open
-    (seen,) = Path(claim_notices.state_path(store.repo.state, claim_notices.SEEN)).iterdir()
+    (seen,) = Path(edit_guard.state_path(store.repo.state, edit_guard.SEEN)).iterdir()
     seen.write_bytes(b"")  # git could not list the files in time: then the last change decides
     os.utime(seen, ns=(clock.value * 1000, clock.value * 1000))
     assert not edit_guard.check_guard(store, [curie], ["src/a.py"]).open
@@ -182,21 +182,21 @@ def test_the_flag_is_there_only_where_another_session_claims(
     state = store.repo.state
     claim_work.claim_paths(store, bohr, ["src"], lease=HOUR)
     store.db()
-    assert os.path.exists(claim_notices.state_path(state, "claimed"))
-    assert os.listdir(os.path.join(state, claim_notices.ONLY_OWN)) == ["in-.git"]
+    assert os.path.exists(edit_guard.state_path(state, "claimed"))
+    assert os.listdir(os.path.join(state, edit_guard.ONLY_OWN)) == ["in-.git"]
     Agent(store, annas("a:b:third"))
-    assert os.listdir(os.path.join(state, claim_notices.ONLY_OWN)) == []
-    os.unlink(claim_notices.state_path(state, "claimed"))
+    assert os.listdir(os.path.join(state, edit_guard.ONLY_OWN)) == []
+    os.unlink(edit_guard.state_path(state, "claimed"))
     clock.forward(2 * MINUTE)
     store.db()
-    assert os.path.exists(claim_notices.state_path(state, "claimed"))
+    assert os.path.exists(edit_guard.state_path(state, "claimed"))
     clock.forward(2 * HOUR)
     store.db()
-    assert not os.path.exists(claim_notices.state_path(state, "claimed"))
+    assert not os.path.exists(edit_guard.state_path(state, "claimed"))
     claim_work.claim_paths(store, bohr, ["src"], shared=True)
     store.db()
     assert not os.path.exists(
-        claim_notices.state_path(state, "claimed")
+        edit_guard.state_path(state, "claimed")
     )  # the guard lets everybody pass a shared one
     other.close()
 
@@ -296,7 +296,7 @@ def test_no_number_of_edited_paths_fills_the_disk_with_notes_of_warnings(store: 
     bohr, curie = Agent(store, BOHR).caller, Agent(store, CURIE).caller
     made = claim_work.claim_paths(store, bohr, ["src"]).claim_id
     store.db()
-    folder = Path(claim_notices.state_path(store.repo.state, claim_notices.WARNED))
+    folder = Path(edit_guard.state_path(store.repo.state, edit_guard.WARNED))
     folder.mkdir(exist_ok=True)
     for number in range(edit_guard.WARNED_MAX - 1):
         (folder / f"{made}.{number}").touch()

@@ -10,7 +10,7 @@ import pytest
 
 from gitmem.agents import delivery, edited_paths, lifecycle, roster
 from gitmem.store import Store
-from gitmem.work import claim_notices, claim_work, claims, edit_guard
+from gitmem.work import claim_work, claims, edit_guard
 from tests.git_on_path import GitOnPath
 from tests.sandbox import MINUTE, Agent, Clock, carry, open_store, worktree
 
@@ -275,7 +275,7 @@ def test_edits_of_others_are_not_mine(store: Store, other: Store, repo: Path) ->
 def test_a_session_id_is_no_path(store: Store, clock: Clock) -> None:
     """A name from a client's hook opens no file elsewhere."""
     state = store.repo.state
-    where = Path(claim_notices.state_path(state, claim_notices.DUE))
+    where = Path(edit_guard.state_path(state, edit_guard.DUE))
     where.mkdir(parents=True)
     (where.parent / "elsewhere").touch()
     os.utime(where.parent / "elsewhere", (0, 0))

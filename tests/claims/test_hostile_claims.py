@@ -15,16 +15,7 @@ from gitmem.errors import GateError, UsageError
 from gitmem.log.lines import CommitMessage, format_at
 from gitmem.store import Store
 from gitmem.text.addresses import writer_of
-from gitmem.work import (
-    claim_notices,
-    claim_work,
-    claims,
-    edit_guard,
-    new_task,
-    path_patterns,
-    task_decisions,
-    task_work,
-)
+from gitmem.work import claim_work, claims, edit_guard, new_task, task_decisions, task_work
 from tests import sandbox
 from tests.git_on_path import GitOnPath
 from tests.sandbox import DAY, HOUR, MINUTE, Agent, Clock, annas, carry
@@ -310,12 +301,12 @@ def test_the_claims_of_an_ended_session_keep_nobody_from_its_paths(store: Store)
     assert claims.standing(store) == []
 
 
-class Counted(list[path_patterns.PathPattern]):
+class Counted(list[claims.PathPattern]):
     """Patterns that count how often they are compared."""
 
     asked = 0
 
-    def __iter__(self) -> Iterator[path_patterns.PathPattern]:
+    def __iter__(self) -> Iterator[claims.PathPattern]:
         self.asked += 1
         return super().__iter__()
 
@@ -329,7 +320,7 @@ def test_comparisons_end_with_their_steps(store: Store, clock: Clock) -> None:
         each.patterns = Counted(each.patterns)
     claims.compare(found, 0)
     assert sum(each.patterns.asked for each in found) == 2  # type: ignore[attr-defined]
-    spent = path_patterns.Budget(0)
+    spent = claims.Budget(0)
     spent.take(1)
     last = found[-1]
     assert list(last.touched([("docs/a.md", "docs/a.md")], spent)) == []
@@ -342,11 +333,11 @@ def test_git_is_not_asked_again_while_no_claim_is_new(
     """What was changed before a claim was seen is known; the list of all worktrees' changes costs a second."""
     bohr = Agent(store, BOHR).caller
     claim_work.claim_paths(store, bohr, ["src"])
-    claim_notices.update(store)
+    edit_guard.update(store)
     on_path = GitOnPath(tmp_path, monkeypatch)
-    claim_notices.update(store)
+    edit_guard.update(store)
     assert on_path.started == []
     clock.forward(1_000)
     claim_work.claim_paths(store, bohr, ["docs"])
-    claim_notices.update(store)
+    edit_guard.update(store)
     assert on_path.started

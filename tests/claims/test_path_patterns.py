@@ -12,8 +12,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gitmem.work import path_patterns
-from gitmem.work.path_patterns import PathPattern
+from gitmem.work import claims
+from gitmem.work.claims import PathPattern
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ PATH = st.lists(
 @example("**/*", "a")
 def test_a_match_is_what_the_pattern_says_in_any_normal_form(pattern: str, path: str) -> None:
     """Patterns and paths in all four normal forms of Unicode that keep names apart, upper and lower case."""
-    expected = _expression(path_patterns.normal(pattern)).match(path_patterns.normal(path) + "/") is not None
+    expected = _expression(claims.normal(pattern)).match(claims.normal(path) + "/") is not None
     for form in ("NFC", "NFD"):
         changed = unicodedata.normalize(form, path)
         assert PathPattern(pattern).matches(changed) is expected
@@ -135,7 +135,7 @@ def test_patterns_that_cover_one_path_overlap(one: str, two: str, path: str) -> 
     if first.matches(path) and second.matches(path):
         assert first.may_overlap(second)
     if first.matches(path):
-        assert first.may_overlap(PathPattern(path)) or path_patterns.is_pattern(path)
+        assert first.may_overlap(PathPattern(path)) or claims.is_pattern(path)
 
 
 @given(st.text(max_size=300), st.text(max_size=300))
@@ -143,14 +143,14 @@ def test_any_text_is_a_pattern_and_a_path(pattern: str, path: str) -> None:
     """No text makes an error, and a path without wildcards covers itself and what is below."""
     PathPattern(pattern).matches(path)
     PathPattern(pattern).may_overlap(PathPattern(path))
-    if path_patterns.normal(path).strip("/.") and not path_patterns.is_pattern(path):
+    if claims.normal(path).strip("/.") and not claims.is_pattern(path):
         below = "/".join(name for name in path.split("/") if name not in ("", "."))
         assert PathPattern(path).matches(below) is PathPattern(path).matches(f"{below}/x") is True
 
 
 def test_a_match_costs_steps_and_none_are_left_over() -> None:
     """What is not compared for want of steps is said, and a path that cannot match costs one step."""
-    budget = path_patterns.Budget(50)
+    budget = claims.Budget(50)
     assert not PathPattern("src/**/*.py").covers("docs/a.md", budget)
     assert not PathPattern("**/*.py").covers("docs/a.md", budget)
     assert (budget.left, budget.is_spent) == (48, False)
@@ -184,28 +184,28 @@ def test_no_pattern_makes_a_match_slow(pattern: str) -> None:
 
 def test_only_so_many_patterns_of_a_claim_are_read() -> None:
     """A line of a peer may have any number."""
-    assert len(path_patterns.prepared(["a"] * 5_000)) == path_patterns.PATTERNS_MAX
+    assert len(claims.prepared(["a"] * 5_000)) == claims.PATTERNS_MAX
 
 
 @pytest.mark.parametrize("letter", ["a", "é"])
 def test_a_path_above_the_limit_is_not_covered(letter: str) -> None:
     """Section 16: 4096 characters."""
-    whole, longest = PathPattern("src"), "src/" + letter * (path_patterns.PATH_MAX - 4)
+    whole, longest = PathPattern("src"), "src/" + letter * (claims.PATH_MAX - 4)
     assert (whole.matches(longest), whole.matches(f"{longest}{letter}")) == (True, False)
 
 
 def test_no_path_and_no_pattern_means_nothing() -> None:
     """Not everything: too long ones are as if they were empty."""
-    assert not PathPattern("**").matches("a" * (path_patterns.PATH_MAX + 1))
+    assert not PathPattern("**").matches("a" * (claims.PATH_MAX + 1))
     assert not PathPattern("**").matches("")
-    assert not PathPattern("*" * (path_patterns.LENGTH_MAX + 1)).matches("a")
+    assert not PathPattern("*" * (claims.LENGTH_MAX + 1)).matches("a")
 
 
 def test_comparisons_stop_once_no_steps_are_left() -> None:
     """A budget that is spent says that something was not compared."""
-    budget = path_patterns.Budget(3)
+    budget = claims.Budget(3)
     many = [PathPattern(each) for each in "abcde"]
-    assert not path_patterns.may_overlap(many, [PathPattern("e")], budget)
+    assert not claims.may_overlap(many, [PathPattern("e")], budget)
     assert (budget.left, budget.is_spent) == (1, True)
 
 

@@ -13,7 +13,6 @@ from gitmem.log.lines import LAST_MICROS, CommitMessage, format_at
 from gitmem.memory import edit, upkeep
 from gitmem.store import Store
 from gitmem.work import (
-    accept_handoff,
     claim_work,
     claims,
     give_handoff,
@@ -100,7 +99,7 @@ def test_only_the_addressee_accepts(work: Work) -> None:
         (work.here, work.bohr, "own-handoff"),
     ):
         with pytest.raises(GitmemError) as refused:
-            accept_handoff.take_handoff(store, caller, handoff)
+            handoffs.take_handoff(store, caller, handoff)
         assert (refused.value.code, NOTHING in str(refused.value)) == (code, True)
 
 
@@ -112,7 +111,7 @@ def test_a_handoff_of_what_others_have_moves_nothing(work: Work) -> None:
         work, handoff_tasks=[work.task_id, "task-missing"], handoff_takes=[take.id, "tev-missing"],
         handoff_claims=[work.claim_id, "claim-missing"], handoff_threads=["thread-missing"], checkpoint="mem-missing",
     )  # fmt: skip
-    found = accept_handoff.take_handoff(work.there, work.curie, handoff)
+    found = handoffs.take_handoff(work.there, work.curie, handoff)
     assert (found.handoff.tasks, found.handoff.claims, found.handoff.threads, found.handoff.checkpoint) == (
         [],
         [],
@@ -149,7 +148,7 @@ def test_a_handoff_in_the_name_of_this_clone_is_not_accepted_here(work: Work) ->
     before = bodies(work.here)
     for store, caller in ((work.here, ada), (work.there, work.curie)):
         with pytest.raises(UsageError, match="No such task"):
-            accept_handoff.take_handoff(store, caller, handoff)
+            handoffs.take_handoff(store, caller, handoff)
     assert bodies(work.here) == before
     assert task_work.report(work.here, work.bohr, work.task_id, "working", "mine").state == "working"
 
@@ -162,7 +161,7 @@ def test_thousands_of_ids_in_one_line_are_read_in_part(work: Work) -> None:
         "handoff_claims": [f"claim-{number:05}" for number in range(4_000)],
         "handoff_threads": [f"thread-{number:05}" for number in range(4_000)],
     }
-    found = accept_handoff.take_handoff(work.there, work.curie, hostile(work, **many))
+    found = handoffs.take_handoff(work.there, work.curie, hostile(work, **many))
     assert len(found.handoff.left_out) == 150
     longest = max(bodies(work.there), key=len)
     assert b'"kind":"task"' in longest, "the acceptance is short"
@@ -182,7 +181,7 @@ def test_a_giver_with_too_many_tasks_and_claims_gives_fifty_and_names_the_rest(w
     given = give_handoff.hand_over(work.here, ada, "Planck")
     assert (len(given.task["handoff_tasks"]), len(given.task["handoff_claims"])) == (50, 3)
     assert {each.reason for each in given.left_out} == {"a handoff has at most 50 of each kind"}
-    accept_handoff.take_handoff(work.here, work.planck, given.task["task_id"])
+    handoffs.take_handoff(work.here, work.planck, given.task["task_id"])
     assert len(give_handoff.hand_over(work.here, ada, "Planck").task["handoff_tasks"]) == 4
 
 
@@ -191,7 +190,7 @@ def test_a_checkpoint_that_is_gone_is_named(work: Work) -> None:
     handoff = give_handoff.hand_over(work.here, work.bohr, "Curie").task["task_id"]
     upkeep.delete(work.here, work.bohr, [work.node_id])
     work.sync()
-    found = accept_handoff.take_handoff(work.there, work.curie, handoff)
+    found = handoffs.take_handoff(work.there, work.curie, handoff)
     assert found.handoff.checkpoint is None
     assert [(each.id, each.reason) for each in found.handoff.left_out] == [(work.node_id, "is deleted")]
     assert len(found.handoff.tasks) == 1
@@ -203,7 +202,7 @@ def test_a_checkpoint_that_became_sensitive_is_named_and_not_shown(work: Work) -
     edit.change(work.here, work.bohr, [work.node_id], sensitive=True)
     work.sync()
     offer = handoffs.show_handoff(work.there, handoff).handoff
-    taken = accept_handoff.take_handoff(work.there, work.curie, handoff).handoff
+    taken = handoffs.take_handoff(work.there, work.curie, handoff).handoff
     for found in (offer, taken):
         assert found.checkpoint is None
         assert (work.node_id, "is sensitive") in [(each.id, each.reason) for each in found.left_out]
@@ -216,7 +215,7 @@ def test_a_long_checkpoint_of_a_peer_is_cut(work: Work) -> None:
         work.there, "node", work.clock.value, id="mem-long", type="checkpoint", lifecycle="wu", wu_id="WU-7",
         content="x" * 60_000, sender_identity="x:y:mallory",
     )  # fmt: skip
-    found = accept_handoff.take_handoff(
+    found = handoffs.take_handoff(
         work.there, work.curie, hostile(work, checkpoint="mem-long")
     ).handoff.checkpoint
     assert (len(found.content), found.is_cut, found.next) == (4_096, True, ["gitmem show mem-long"])
@@ -290,7 +289,7 @@ def test_an_earlier_record_with_the_id_of_a_handoff_is_none(work: Work, forged: 
         **forged,
     }
     written(work.here, "task", work.clock.value - HOUR, task_id=id, **fields)
-    given = accept_handoff.take_handoff(work.here, noether, id).handoff
+    given = handoffs.take_handoff(work.here, noether, id).handoff
     assert given is not None
     assert [each.task_id for each in given.tasks] == [work.task_id]
 

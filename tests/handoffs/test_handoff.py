@@ -12,7 +12,6 @@ from gitmem.order.task import FoldedTask
 from gitmem.signals import inbox, send
 from gitmem.store import Store
 from gitmem.work import (
-    accept_handoff,
     claim_work,
     claims,
     give_handoff,
@@ -175,10 +174,10 @@ def test_after_the_acceptance_it_shows_what_the_taker_got(work: Work) -> None:
     handoff = given(work)
     claim_work.release(work.here, work.bohr, [work.claim_id])
     work.sync()
-    accept_handoff.take_handoff(work.there, work.curie, handoff)
+    handoffs.take_handoff(work.there, work.curie, handoff)
     for found in (
         handoffs.show_handoff(work.there, handoff).handoff,
-        accept_handoff.take_handoff(work.there, work.curie, handoff).handoff,
+        handoffs.take_handoff(work.there, work.curie, handoff).handoff,
     ):
         assert [each.task_id for each in found.tasks] == [work.task_id]
         assert [(each.id, each.reason) for each in found.left_out] == [(work.claim_id, "did not move")]
@@ -191,7 +190,7 @@ def test_who_accepts_has_the_task_and_the_claims_and_the_giver_is_told(work: Wor
     """One entry with the take, its end, the moved claim with its end, and the answer; a second take shows it again."""
     handoff = given(work)
     before = set(bodies(work.there))
-    found = accept_handoff.take_handoff(work.there, work.curie, handoff, lease=HOUR)
+    found = handoffs.take_handoff(work.there, work.curie, handoff, lease=HOUR)
     (claim,) = found.handoff.claims
     assert [each.task_id for each in found.handoff.tasks] == [work.task_id]
     assert (claim.claim_id != work.claim_id, claim.paths) == (True, ["src/**"])
@@ -201,7 +200,7 @@ def test_who_accepts_has_the_task_and_the_claims_and_the_giver_is_told(work: Wor
         each: [f"gitmem thread {each}"] for each in (work.asked, work.asks)
     }
     assert len(set(bodies(work.there)) - before) == 5
-    again = accept_handoff.take_handoff(work.there, work.curie, handoff)
+    again = handoffs.take_handoff(work.there, work.curie, handoff)
     assert (again.recorded, again.event_id) == (False, found.event_id)
     assert [each.task_id for each in again.handoff.tasks] == [work.task_id]
     assert (len(again.handoff.claims), again.next) == (1, found.next)
@@ -224,7 +223,7 @@ def test_who_accepts_has_the_task_and_the_claims_and_the_giver_is_told(work: Wor
 def test_what_the_giver_reports_without_having_seen_the_acceptance_is_late(work: Work) -> None:
     """The giver goes on offline; the taker's result counts on all clones."""
     handoff = given(work)
-    accept_handoff.take_handoff(work.there, work.curie, handoff)
+    handoffs.take_handoff(work.there, work.curie, handoff)
     task_work.report(work.here, work.bohr, work.task_id, "completed", "by the giver")
     work.sync()
     task_work.report(work.there, work.curie, work.task_id, "completed", "by the taker")
@@ -240,7 +239,7 @@ def test_what_the_giver_reports_without_having_seen_the_acceptance_is_late(work:
 def test_what_its_caller_has_sealed_stands_and_the_taker_is_told(work: Work) -> None:
     """M8: the acceptance of that task alone is void."""
     handoff = given(work)
-    accept_handoff.take_handoff(work.there, work.curie, handoff)
+    handoffs.take_handoff(work.there, work.curie, handoff)
     task_work.report(work.here, work.bohr, work.task_id, "completed", "by the giver")
     task_decisions.seal_task(work.here, work.planck, work.task_id)
     work.sync()
@@ -268,7 +267,7 @@ def test_what_its_caller_has_sealed_stands_and_the_taker_is_told(work: Work) -> 
     assert waiting.lines() == [f"void: {told.text}"]
     assert handoffs.of_caller(work.there, work.dirac).void == []
     assert open_work.of_inbox(work.there, work.dirac) is None
-    (left,) = accept_handoff.take_handoff(work.there, work.curie, handoff).handoff.left_out
+    (left,) = handoffs.take_handoff(work.there, work.curie, handoff).handoff.left_out
     assert (left.id, left.reason) == (work.task_id, "is finished: completed")
     work.clock.forward(3 * DAY)
     assert handoffs.of_caller(work.there, work.curie).void == []
@@ -278,7 +277,7 @@ def test_what_its_caller_has_sealed_stands_and_the_taker_is_told(work: Work) -> 
 def test_an_acceptance_beats_a_withdrawal_that_had_not_seen_it(work: Work) -> None:
     """The handoff reads accepted on both clones, wherever it is shown, and nothing is taken back."""
     handoff = given(work)
-    accept_handoff.take_handoff(work.there, work.curie, handoff)
+    handoffs.take_handoff(work.there, work.curie, handoff)
     task_decisions.cancel(work.here, work.bohr, handoff)
     work.sync()
     assert holders(work) == {(CURIE, False)}
@@ -302,7 +301,7 @@ def test_an_acceptance_beats_a_withdrawal_that_had_not_seen_it(work: Work) -> No
 def test_an_accepted_handoff_is_not_closed(work: Work) -> None:
     """Its tasks and claims have moved, which a close would not take back; nor where only the end of the acceptance has arrived."""
     handoff = given(work)
-    accept_handoff.take_handoff(work.there, work.curie, handoff)
+    handoffs.take_handoff(work.there, work.curie, handoff)
     work.sync()
     again = Agent(work.here, BOHR).caller
     with pytest.raises(UsageError, match=r"was accepted by .*which no close takes back.*Nothing was written"):
@@ -321,7 +320,7 @@ def test_a_handoff_is_never_stuck(work: Work, answer: str) -> None:
     """Without an answer it is returned to its giver; with one it waits for nobody, also after the giver's session has ended."""
     handoff = given(work)
     if answer == "accept":
-        accept_handoff.take_handoff(work.there, work.curie, handoff)
+        handoffs.take_handoff(work.there, work.curie, handoff)
     elif answer == "refuse":
         task_work.reject(work.there, work.curie, handoff)
     elif answer == "withdraw":
@@ -338,8 +337,8 @@ def test_the_giver_is_told_if_two_accepted(work: Work) -> None:
     """With the command that shows it; nobody seals a handoff."""
     lifecycle.change(work.here, work.planck, role="reviewer/test")
     handoff = given(work, "role:reviewer/test")
-    accept_handoff.take_handoff(work.there, work.curie, handoff)
-    accept_handoff.take_handoff(work.here, work.planck, handoff)
+    handoffs.take_handoff(work.there, work.curie, handoff)
+    handoffs.take_handoff(work.here, work.planck, handoff)
     work.sync()
     (line,) = (
         each
@@ -355,7 +354,7 @@ def test_what_is_withdrawn_refused_or_old_stays_with_the_giver(work: Work) -> No
     task_decisions.cancel(work.here, work.bohr, handoff)
     work.sync()
     with pytest.raises(UsageError, match="is finished: canceled"):
-        accept_handoff.take_handoff(work.there, work.curie, handoff)
+        handoffs.take_handoff(work.there, work.curie, handoff)
 
     handoff = given(work)
     assert task_work.reject(work.there, work.curie, handoff, "no time").state == "rejected"
@@ -373,7 +372,7 @@ def test_what_is_withdrawn_refused_or_old_stays_with_the_giver(work: Work) -> No
     handoff = given(work)
     work.clock.forward(DAY)
     with pytest.raises(UsageError, match="had to begin before"):
-        accept_handoff.take_handoff(work.there, work.curie, handoff)
+        handoffs.take_handoff(work.there, work.curie, handoff)
     assert holders(work) == {(BOHR, False)}
 
 
@@ -382,22 +381,22 @@ def test_two_who_accept_one_handoff_apart_both_have_it_and_contest_its_claims(wo
     third = work.planck
     lifecycle.change(work.here, third, role="reviewer/test")
     handoff = given(work, "role:reviewer/test")
-    accept_handoff.take_handoff(work.there, work.curie, handoff)
-    accept_handoff.take_handoff(work.here, third, handoff)
+    handoffs.take_handoff(work.there, work.curie, handoff)
+    handoffs.take_handoff(work.here, third, handoff)
     work.sync()
     assert {each[1] for each in holders(work)} == {True}
     assert {status for _, _, status in owners(work.here)} == {"contested"}
     assert {who for who, _, _ in owners(work.there)} == {CURIE, PLANCK}
     with pytest.raises(GateError, match="was accepted by"):
-        accept_handoff.take_handoff(work.there, work.dirac, handoff)
+        handoffs.take_handoff(work.there, work.dirac, handoff)
 
 
 def test_a_chain_of_handoffs_moves_the_task_twice(work: Work) -> None:
     """Who accepted a task may hand it over."""
-    accept_handoff.take_handoff(work.there, work.curie, given(work))
+    handoffs.take_handoff(work.there, work.curie, given(work))
     second = give_handoff.hand_over(work.there, work.curie, "Dirac")
     assert (second.task["handoff_tasks"], len(second.task["handoff_claims"])) == ([work.task_id], 1)
-    accept_handoff.take_handoff(work.there, work.dirac, second.task["task_id"])
+    handoffs.take_handoff(work.there, work.dirac, second.task["task_id"])
     work.sync()
     assert holders(work) == {(DIRAC, False)}
     assert owners(work.here) == [(DIRAC, ("src/**",), "held")]
@@ -464,7 +463,7 @@ def test_the_claims_of_a_giver_whose_session_has_ended_move_unless_somebody_else
     work.sync()
     assert ended.recorded and owners(work.there) == []
     claim_work.claim_paths(work.there, work.dirac, ["src/tax.py"])
-    found = accept_handoff.take_handoff(work.there, work.curie, handoff)
+    found = handoffs.take_handoff(work.there, work.curie, handoff)
     assert found.handoff.claims == []
     (left,) = found.handoff.left_out
     assert left.id == work.claim_id and left.reason.startswith("is lost: Dirac claims src/tax.py")
@@ -476,7 +475,7 @@ def test_a_claim_of_an_ended_session_moves(work: Work) -> None:
     handoff = given(work)
     lifecycle.end(work.here, work.bohr)
     work.sync()
-    assert len(accept_handoff.take_handoff(work.there, work.curie, handoff).handoff.claims) == 1
+    assert len(handoffs.take_handoff(work.there, work.curie, handoff).handoff.claims) == 1
     assert owners(work.there) == [(CURIE, ("src/**",), "held")]
 
 
@@ -492,7 +491,7 @@ def test_a_handoff_to_a_role_that_nobody_holds_waits_for_whoever_takes_it(work: 
 
     curie = acting(work.there, work.curie.session_id or "")
     (row,) = handoffs.of_caller(work.there, curie).offered
-    accept_handoff.take_handoff(work.there, curie, row.task_id)
+    handoffs.take_handoff(work.there, curie, row.task_id)
     work.sync()
     assert holders(work) == {(CURIE, False)}
     assert f"I accept {row.task_id}" in [message for _, message in unread(work.here, work.bohr)]
@@ -501,7 +500,7 @@ def test_a_handoff_to_a_role_that_nobody_holds_waits_for_whoever_takes_it(work: 
 def test_a_task_that_is_no_handoff_is_only_taken(work: Work) -> None:
     """Taking it ends nothing."""
     more = new_task.create(work.here, work.planck, "More", to=BOHR).task["task_id"]
-    assert accept_handoff.take_handoff(work.here, work.bohr, more).handoff is None
+    assert handoffs.take_handoff(work.here, work.bohr, more).handoff is None
     assert task_rules.require(work.here, more).state == "working"
 
 
@@ -588,7 +587,7 @@ def test_a_task_that_ended_before_the_acceptance_is_named_as_finished(work: Work
     handoff = given(work)
     task_work.report(work.here, work.bohr, work.task_id, "completed", "12 cases")
     work.sync()
-    found = accept_handoff.take_handoff(work.there, work.curie, handoff).handoff
+    found = handoffs.take_handoff(work.there, work.curie, handoff).handoff
     assert (work.task_id, "is finished: completed") in [(each.id, each.reason) for each in found.left_out]
     assert handoffs.show_handoff(work.there, work.task_id).handoff is None
 
@@ -603,7 +602,7 @@ def test_a_contested_claim_moves_and_stays_contested(work: Work) -> None:
     docs = claim_work.claim_paths(work.here, work.bohr, ["docs/**"]).claim_id
     claim_work.claim_paths(work.there, work.dirac, ["docs/a.md"])
     work.sync()
-    found = accept_handoff.take_handoff(work.there, work.curie, given(work)).handoff
+    found = handoffs.take_handoff(work.there, work.curie, given(work)).handoff
     assert docs not in [each.id for each in found.left_out]
     assert {(who, status) for who, paths, status in owners(work.there) if paths[0].startswith("docs")} == {
         (CURIE, "contested"),

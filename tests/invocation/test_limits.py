@@ -1,4 +1,4 @@
-"""Limits on calls that run away: those of `work/chains.py` and `new_task.py`, as a call meets them and as a worker does."""
+"""Limits on calls that run away: those of `work/task_rules.py` and `new_task.py`, as a call meets them and as a worker does."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gitmem.errors import StoreError, UsageError
 from gitmem.log.lines import CommitMessage, format_at
 from gitmem.order.task import LEASE_MAX_MICROS
 from gitmem.store import wall_clock
-from gitmem.work import chains, new_task, task_rules, task_work
+from gitmem.work import new_task, task_rules, task_work
 
 from ..sandbox import Agent, bodies, new_repo
 from ..signing import own_key
@@ -68,10 +68,10 @@ def test_i17_i38_a_worker_rejects_what_a_caller_did_not_check(log: Log, other: L
     with pytest.raises(UsageError, match="within at most 5 others") as refused:
         log.call("prices", "x", within=six[-1], wait=False)
     assert refused.value.code == "chain-depth"
-    assert rejected(log, unchecked(log, six)) == chains.DEPTH
+    assert rejected(log, unchecked(log, six)) == task_rules.DEPTH
 
     by_prices = unchecked(log, [], agent="a:b:c", sender_identity=PRICES)
-    assert rejected(log, unchecked(log, [by_prices])) == chains.CYCLE
+    assert rejected(log, unchecked(log, [by_prices])) == task_rules.CYCLE
     assert log.call("prices", "still there", timeout=20).message == "STILL THERE"
 
 
@@ -169,13 +169,13 @@ def test_tasks_that_nobody_took_in_time_do_not_count_as_open(repo: Path) -> None
         with gitmem.open(str(repo), identity=PRICES) as worker:
             worker.sessions.start(name="prices")
             made = [
-                log.call("prices", str(number), wait=False) for number in range(chains.OPEN_OF_CALLER_MAX)
+                log.call("prices", str(number), wait=False) for number in range(task_rules.OPEN_OF_CALLER_MAX)
             ]
             with pytest.raises(UsageError, match="open tasks"):
                 log.call("prices", "one too many", wait=False)
             task_work.take(worker.store, worker.caller, made[0].results[0].task_id)
         late[0] = 1_000_000 * int(DEADLINE_SECONDS) + 1_000_000
-        for number in range(chains.OPEN_OF_CALLER_MAX - 1):
+        for number in range(task_rules.OPEN_OF_CALLER_MAX - 1):
             log.call("prices", f"again {number}", wait=False)
         with pytest.raises(UsageError, match="open tasks"):
             log.call("prices", "one too many", wait=False)
@@ -220,13 +220,13 @@ def test_i38_a_worker_rejects_what_is_beyond_the_open_tasks_of_its_writer(
     """QUOTA, by the times in the tasks: those of another session, and those that had passed then, do not count."""
     with gitmem.open(str(log.store.repo.worktree), identity=PRICES) as away:
         away.sessions.start()
-    most = chains.OPEN_OF_CALLER_MAX
+    most = task_rules.OPEN_OF_CALLER_MAX
     flood(log, most, "sess-0002", deadline=format_at(1))
     flood(log, most, "sess-0003", agent="a:b:c")
     (one_more,) = flood(log, 1, "sess-0003")
     (kept,) = flood(log, 1, "sess-0002", agent=PRICES)
     serve()
-    assert rejected(log, one_more) == chains.QUOTA
+    assert rejected(log, one_more) == task_rules.QUOTA
     assert log.wait_for(kept, timeout=20).message == "FLOOD 0"
 
 
@@ -234,7 +234,7 @@ def test_a_task_for_a_role_that_is_beyond_them_is_rejected_once_and_never_run(lo
     """It stays open after that, for others with the role; a rejection by anybody else changes nothing."""
     role = {"agent": None, "target_role": "implementer/test"}
     bohr = Agent(log.store, "claude:worker:bohr", role="implementer/test").caller
-    flood(log, chains.OPEN_OF_CALLER_MAX, "sess-0004", agent="a:b:c")
+    flood(log, task_rules.OPEN_OF_CALLER_MAX, "sess-0004", agent="a:b:c")
     (one_more,) = flood(log, 1, "sess-0004", **role)
     task_work.reject(log.store, log.caller, one_more)
     serves = Worker(log.store, lambda: bohr, lambda task: FunctionRun(str, task), stop=threading.Event())

@@ -7,7 +7,7 @@ import pytest
 from gitmem.errors import UsageError
 from gitmem.log.lines import CommitMessage
 from gitmem.store import Store
-from gitmem.work import chains, new_task, task_decisions, task_rules, task_views, task_work
+from gitmem.work import new_task, task_decisions, task_list, task_rules, task_work
 from tests.sandbox import HOUR, SECOND, Agent, Clock, annas, bodies
 
 
@@ -82,7 +82,7 @@ def test_r19_the_chain_is_that_of_the_one_task_that_the_writer_has(team: Team) -
     child = team.take("c", team.ask("b", "c"))
     grandchild = team.ask("c", "d")
     assert [team.chain(each) for each in (top, child, grandchild)] == [[], [top], [top, child]]
-    (group,) = task_views.tree(team.store, top).groups
+    (group,) = task_list.tree(team.store, top).groups
     assert [(row.task.task_id, row.depth) for row in group.tasks] == [(top, 0), (child, 1), (grandchild, 2)]
 
     second = team.take("b", team.ask("a", "b"))
@@ -122,9 +122,11 @@ def test_a_task_is_within_at_most_five_others(team: Team) -> None:
 
     short = team.by_peer([fifth])
     code, said = team.rejected("h", short)
-    assert code == chains.DEPTH and said.endswith("It was rejected for you.")
+    assert code == task_rules.DEPTH and said.endswith("It was rejected for you.")
     assert team.rejected("h", short)[1].endswith("You have rejected it before.")
-    assert team.rejected("i", team.by_peer([f"task-{number:08}" for number in range(6)]))[0] == chains.DEPTH
+    assert (
+        team.rejected("i", team.by_peer([f"task-{number:08}" for number in range(6)]))[0] == task_rules.DEPTH
+    )
 
 
 def test_r19_no_agent_is_twice_in_a_chain_unless_the_writer_says_so(team: Team) -> None:
@@ -134,30 +136,30 @@ def test_r19_no_agent_is_twice_in_a_chain_unless_the_writer_says_so(team: Team) 
     assert team.take("a", team.ask("b", "a", again=True))
 
     open_to_role = team.by_peer([top], sender_identity="claude:worker:b")
-    assert team.rejected("a", open_to_role)[0] == chains.CYCLE
+    assert team.rejected("a", open_to_role)[0] == task_rules.CYCLE
     assert team.take("c", open_to_role), "the refusal of one is no refusal for others"
 
 
 def test_a_ring_of_tasks_ends(team: Team) -> None:
     one = team.by_peer(["task-bbbbbbbb"], task_id="task-aaaaaaaa") and "task-aaaaaaaa"
     team.by_peer([one], task_id="task-bbbbbbbb")
-    assert team.rejected("c", one)[0] == chains.CYCLE
+    assert team.rejected("c", one)[0] == task_rules.CYCLE
     team.refused("chain-cycle", "c", "d", within=one)
     itself = team.by_peer(["task-cccccccc"], task_id="task-cccccccc") and "task-cccccccc"
-    assert team.rejected("c", itself)[0] == chains.CYCLE
+    assert team.rejected("c", itself)[0] == task_rules.CYCLE
 
 
 def test_at_most_fifty_tasks_are_within_one(team: Team) -> None:
     """The writer counts them; of more, which clones wrote apart, the taker refuses the later ones."""
     top = team.take("b", team.ask("a", "b"))
-    for _ in range(chains.WITHIN_ROOT_MAX - 1):
+    for _ in range(task_rules.WITHIN_ROOT_MAX - 1):
         team.clock.forward(SECOND)
         first = team.by_peer([top])
     team.ask("b", "c")
     assert "50 tasks" in team.refused("chain-quota", "b", "c")
     team.clock.forward(SECOND)
     late = team.by_peer([top])
-    assert team.rejected("d", late)[0] == chains.QUOTA
+    assert team.rejected("d", late)[0] == task_rules.QUOTA
     assert team.take("d", first)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gitmem.store import Store
-from gitmem.work import accept_handoff, give_handoff, new_task, task_decisions, task_state, task_work
+from gitmem.work import give_handoff, handoffs, new_task, task_decisions, task_state, task_work
 from tests.sandbox import SECOND, Agent, Clock
 
 MINUTE = 60 * SECOND
@@ -95,7 +95,7 @@ def test_a_handoff_moves_a_task_when_it_is_accepted(desk: Desk) -> None:
     task_work.take(desk.store, desk.worker.caller, task)
     before = desk.step()
     offered = give_handoff.hand_over(desk.store, desk.worker.caller, desk.other.caller.reader, "Go on there")
-    accept_handoff.take_handoff(desk.store, desk.other.caller, offered.task["task_id"])
+    handoffs.take_handoff(desk.store, desk.other.caller, offered.task["task_id"])
     after = desk.step()
     assert (desk.had(before), desk.had(after)) == (task, None)
     assert (desk.had(before, who=desk.other), desk.had(after, who=desk.other)) == (None, task)

@@ -15,7 +15,7 @@ from gitmem.errors import GateError, GitmemError, UsageError
 from gitmem.index import catch_up
 from gitmem.log.lines import CommitMessage
 from gitmem.store import Store
-from gitmem.work import new_task, stored_tasks, task_decisions, task_list, task_rules, task_work
+from gitmem.work import new_task, stored_tasks, task_decisions, task_list, task_roles, task_rules, task_work
 from tests.clones import Hub
 from tests.sandbox import HOUR, Agent, Clock, annas
 from tests.signing import own_key
@@ -39,7 +39,7 @@ def test_r21_a_receipt_has_what_was_asked_and_what_came(store: Store) -> None:
     planner = Agent(store, PLANNER)
     bohr = Agent(store, BOHR, role="reviewer/docs", scope=["docs/**"])
     task_id = delegated(planner, wu="WU-7", initiative="INI-1", lane="core", requested_ownership_scope=SCOPE)
-    made = task_work.launch(store, planner.caller, task_id[:12], attempt="first try", wave="2", claimed_mode="worktree",
+    made = task_decisions.launch(store, planner.caller, task_id[:12], attempt="first try", wave="2", claimed_mode="worktree",
                          branch="wu-7", worktree="shop-wu7", handoff_path="plan/wu-7.md", client="codex",
                          requested_model="opus")  # fmt: skip
     assert (made.recorded, made.task_id, made.actual_role, made.role_mismatch) == (True, task_id, None, None)
@@ -67,7 +67,7 @@ def test_r21_a_receipt_has_what_was_asked_and_what_came(store: Store) -> None:
 def test_r21_a_launcher_may_state_the_role_and_scope_of_the_worker(store: Store) -> None:
     """The receipt has it until a take says more; a role that is unknown is a warning, as everywhere."""
     planner = Agent(store, PLANNER)
-    made = task_work.launch(
+    made = task_decisions.launch(
         store, planner.caller, delegated(planner), role="code-reviewer", scopes=["src/**"]
     )
     assert made.actual_role == {
@@ -81,9 +81,9 @@ def test_r21_a_launcher_may_state_the_role_and_scope_of_the_worker(store: Store)
         "paths": ["src/**"],
     }
     with pytest.raises(UsageError):
-        task_work.launch(store, planner.caller, delegated(planner), scopes=["../x"])
+        task_decisions.launch(store, planner.caller, delegated(planner), scopes=["../x"])
     with pytest.raises(TypeError, match="no option wawe"):
-        task_work.launch(store, planner.caller, delegated(planner), wawe="1")  # type: ignore[call-arg]
+        task_decisions.launch(store, planner.caller, delegated(planner), wawe="1")  # type: ignore[call-arg]
 
 
 def test_r22_attempts_count_up_within_an_initiative(store: Store, clock: Clock) -> None:
@@ -91,9 +91,11 @@ def test_r22_attempts_count_up_within_an_initiative(store: Store, clock: Clock) 
     planner = Agent(store, PLANNER)
     first, second = (delegated(planner, initiative="INI-1") for _ in range(2))
     other, alone = delegated(planner, initiative="INI-2"), delegated(planner)
-    made = [task_work.launch(store, planner.caller, task_id) for task_id in (first, other, second, alone)]
+    made = [
+        task_decisions.launch(store, planner.caller, task_id) for task_id in (first, other, second, alone)
+    ]
     made += [
-        task_work.relaunch(store, planner.caller, task_id, "it never began")
+        task_decisions.relaunch(store, planner.caller, task_id, "it never began")
         for task_id in (first, other, alone)
     ]
     numbers = [each.attempt_number for each in made]
@@ -108,7 +110,7 @@ def test_r22_attempts_are_monotonic_when_two_clones_launch_apart(hub: Hub) -> No
     for each in (here, there):
         each.exchange()
     before = [
-        task_work.launch(agent.store, agent.caller, task_id)
+        task_decisions.launch(agent.store, agent.caller, task_id)
         for agent, task_id in ((planner, ids[0]), (launcher, ids[1]), (planner, ids[1]), (launcher, ids[0]))
     ]
     assert [each.attempt_number for each in before] == [1, 1, 2, 2]
@@ -154,13 +156,13 @@ def test_r23_a_relaunch_names_the_role_asked_for_the_last_one_and_the_reason(
     """After a lease that ran out, and again after the second worker gave it back."""
     planner = Agent(store, PLANNER)
     task_id = delegated(planner)
-    first = task_work.launch(store, planner.caller, task_id)
+    first = task_decisions.launch(store, planner.caller, task_id)
     bohr = Agent(store, BOHR, role="reviewer/docs")
     task_work.take(store, bohr.caller, task_id)
     lifecycle.end(store, bohr.caller)
     clock.forward(2 * HOUR)
 
-    made = task_work.relaunch(store, planner.caller, task_id, "its session ended")
+    made = task_decisions.relaunch(store, planner.caller, task_id, "its session ended")
     assert (made.requested_role, made.relaunch_reason, made.relaunch_of) == (
         ASKED,
         "its session ended",
@@ -175,7 +177,7 @@ def test_r23_a_relaunch_names_the_role_asked_for_the_last_one_and_the_reason(
     curie = Agent(store, CURIE, role="implementer/test")
     task_work.take(store, curie.caller, task_id)
     task_work.release(store, curie.caller, task_id)
-    again = task_work.relaunch(store, planner.caller, task_id, "given back")
+    again = task_decisions.relaunch(store, planner.caller, task_id, "given back")
     assert again.last_actual_role == ASKED
     roles = [each.actual_role for each in task_list.show(store, task_id).launches]
     assert roles == [
@@ -189,10 +191,10 @@ def test_r23_a_relaunch_of_a_live_worker_is_refused(store: Store, clock: Clock) 
     """By its lease; and half an hour longer while its session shows life. It says who works and until when."""
     planner, bohr = Agent(store, PLANNER), Agent(store, BOHR, name="Bohr")
     task_id = delegated(planner)
-    task_work.launch(store, planner.caller, task_id)
+    task_decisions.launch(store, planner.caller, task_id)
     until = task_work.take(store, bohr.caller, task_id).until
-    for call in (lambda: task_work.relaunch(store, planner.caller, task_id, "slow"),
-                 lambda: task_work.launch(store, planner.caller, task_id)):  # fmt: skip
+    for call in (lambda: task_decisions.relaunch(store, planner.caller, task_id, "slow"),
+                 lambda: task_decisions.launch(store, planner.caller, task_id)):  # fmt: skip
         with pytest.raises(GateError, match=f"was taken by {BOHR}, who has it until {until}"):
             call()
     clock.forward(HOUR + 5 * MINUTE)
@@ -200,11 +202,11 @@ def test_r23_a_relaunch_of_a_live_worker_is_refused(store: Store, clock: Clock) 
     with pytest.raises(
         GateError, match=r"may still be worked on: the time of Bohr ended at .* seen just now"
     ) as refused:
-        task_work.relaunch(store, planner.caller, task_id, "slow")
+        task_decisions.relaunch(store, planner.caller, task_id, "slow")
     assert refused.value.next == [f"gitmem signal 'Do you still work on {task_id}?' --to Bohr"]
     clock.forward(26 * MINUTE)
     lifecycle.change(store, bohr.caller, activity="something else")
-    assert task_work.relaunch(store, planner.caller, task_id, "it does something else").recorded
+    assert task_decisions.relaunch(store, planner.caller, task_id, "it does something else").recorded
     assert len(task_list.show(store, task_id).launches) == 2
 
 
@@ -218,19 +220,19 @@ def test_r23_what_cant_be_launched_is_refused_and_writes_nothing(store: Store, c
     task_work.take(store, bohr.caller, finished)
     task_work.report(store, bohr.caller, finished, "completed", "ok")
     task_decisions.cancel(store, planner.caller, canceled)
-    task_work.launch(store, planner.caller, twice)
+    task_decisions.launch(store, planner.caller, twice)
     clock.forward(2 * MINUTE)
     before = store.db().execute("SELECT count(*) FROM line").fetchone()
     for call, code in (
-        (lambda: task_work.relaunch(store, planner.caller, finished, "again"), "finished-task"),
-        (lambda: task_work.launch(store, planner.caller, canceled), "finished-task"),
-        (lambda: task_work.launch(store, planner.caller, late), "past-deadline"),
-        (lambda: task_work.launch(store, planner.caller, twice), "launched-task"),
-        (lambda: task_work.relaunch(store, planner.caller, never, "why"), "not-launched"),
-        (lambda: task_work.relaunch(store, planner.caller, twice, " "), "no-reason"),
-        (lambda: task_work.launch(store, planner.caller, "task-nothere0"), "unknown-task"),
-        (lambda: task_work.launch(store, planner.caller, never, attempt="x" * 201), "invalid-record"),
-        (lambda: task_work.launch(store, planner.caller, never, handoff_path="a\0b"), "invalid-record"),
+        (lambda: task_decisions.relaunch(store, planner.caller, finished, "again"), "finished-task"),
+        (lambda: task_decisions.launch(store, planner.caller, canceled), "finished-task"),
+        (lambda: task_decisions.launch(store, planner.caller, late), "past-deadline"),
+        (lambda: task_decisions.launch(store, planner.caller, twice), "launched-task"),
+        (lambda: task_decisions.relaunch(store, planner.caller, never, "why"), "not-launched"),
+        (lambda: task_decisions.relaunch(store, planner.caller, twice, " "), "no-reason"),
+        (lambda: task_decisions.launch(store, planner.caller, "task-nothere0"), "unknown-task"),
+        (lambda: task_decisions.launch(store, planner.caller, never, attempt="x" * 201), "invalid-record"),
+        (lambda: task_decisions.launch(store, planner.caller, never, handoff_path="a\0b"), "invalid-record"),
     ):
         with pytest.raises(GitmemError) as refused:
             call()
@@ -274,7 +276,7 @@ def test_garbled_launches_of_a_peer_are_read(store: Store) -> None:
 
     found = task_list.show(store, task_id)
 
-    assert len(found.launches) == task_list.SHOWN_MAX
+    assert len(found.launches) == task_roles.LAUNCHES_SHOWN
     assert all(each.attempt_number and each.role_mismatch is None for each in found.launches)
     assert task_rules.require(store, task_id).left_out == 200
 
@@ -285,7 +287,7 @@ def test_a_take_belongs_to_the_launch_that_it_names(store: Store) -> None:
     first, second = (task.add("launch", PLANNER, second) for second in (1, 2))
     take = task.take(BOHR, 3, launch=first.id)
     folded = task.fold()
-    found = [task_list.take_after(folded, each, task_list.of_task(folded)) for each in (first, second)]
+    found = [task_roles.take_after(folded, each, task_roles.launches_of(folded)) for each in (first, second)]
     assert [each and each.id for each in found] == [take.id, None]
 
 
@@ -296,4 +298,4 @@ def test_a_worker_whose_time_is_over_may_launch_the_next_one(store: Store, clock
     task_work.take(store, bohr.caller, task_id)
     clock.forward(HOUR + 5 * MINUTE)
     lifecycle.change(store, bohr.caller, activity="handing on")
-    assert task_work.relaunch(store, bohr.caller, task_id, "out of context").recorded
+    assert task_decisions.relaunch(store, bohr.caller, task_id, "out of context").recorded

@@ -37,7 +37,7 @@ def test_r37_half_an_hour_an_hour_and_two_are_the_levels(
     planner = Agent(store, PLANNER)
     task_id, launched = made(planner), made(planner)
     clock.forward(minutes * MINUTE)
-    task_work.launch(store, planner.caller, launched)
+    task_decisions.launch(store, planner.caller, launched)
     assert seen(store) == ({task_id: ("untaken", level)} if level else {})
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from gitmem.log.lines import CommitMessage
 from gitmem.store import Store
-from gitmem.work import new_task, task_decisions, task_views, task_work
+from gitmem.work import new_task, task_decisions, task_list, task_work
 from tests.sandbox import Agent, Clock
 
 PLANNER, BOHR = "codex:planner:one", "claude:worker:bohr"
@@ -24,7 +24,7 @@ def test_tasks_are_counted_by_state_outcome_and_role_and_their_times(store: Stor
 
     done, unsealed, open_, canceled = (made(wu="WU-7", requested_role=asked), made(initiative="INI-1"),
                                        made(target_role="reviewer/docs"), made(wu="#wu-7"))  # fmt: skip
-    task_work.launch(store, planner, done)
+    task_decisions.launch(store, planner, done)
     for minutes, task_id in ((10, done), (20, unsealed)):
         clock.forward(minutes * MINUTE)
         task_work.take(store, bohr, task_id)
@@ -32,7 +32,7 @@ def test_tasks_are_counted_by_state_outcome_and_role_and_their_times(store: Stor
     task_decisions.seal_task(store, planner, done)
     task_decisions.cancel(store, planner, canceled)
 
-    found = task_views.stats(store)
+    found = task_list.stats(store)
     assert (found.tasks, found.open, found.launches, found.conflicts) == (4, 1, 1, 0)
     assert found.states == {"completed": 2, "canceled": 1, "submitted": 1}
     assert found.outcomes == {"sealed": 2, "unconfirmed": 1}
@@ -47,14 +47,14 @@ def test_tasks_are_counted_by_state_outcome_and_role_and_their_times(store: Stor
         taken.p90,
     )
     assert found.to_end.count == 2 and found.to_end.as_json()["longest"] == pytest.approx(1800, 1)
-    assert task_views.stats(store, wu="wu-7").tasks == 2
-    assert task_views.stats(store, initiative="INI-1").outcomes == {"unconfirmed": 1}
+    assert task_list.stats(store, wu="wu-7").tasks == 2
+    assert task_list.stats(store, initiative="INI-1").outcomes == {"unconfirmed": 1}
     assert open_
 
 
 def test_nothing_is_counted_as_nothing(store: Store) -> None:
     """No division by zero, and no times."""
-    found = task_views.stats(store)
+    found = task_list.stats(store)
     assert (found.tasks, found.states, found.roles, found.to_end.as_json()) == (
         0, {}, [], {"count": 0, "median": None, "p90": None, "longest": None},
     )  # fmt: skip
@@ -88,11 +88,11 @@ def test_counts_of_what_peers_wrote_are_bounded(store: Store) -> None:
     ]
     store.record(early, CommitMessage("gitmem <gitmem@localhost>", "sync"))
 
-    found = task_views.stats(store)
+    found = task_list.stats(store)
 
     assert (len(found.roles), found.roles[-1].role, found.roles[-1].tasks) == (
-        task_views.GROUPS_MAX + 1,
-        task_views.OTHERS,
+        task_list.GROUPS_MAX + 1,
+        task_list.OTHERS,
         40,
     )
     assert max(len(each.role) for each in found.roles) <= 100

@@ -9,8 +9,8 @@ import pytest
 from gitmem.errors import UsageError
 from gitmem.log.lines import CommitMessage
 from gitmem.store import Store
-from gitmem.work import new_task, task_views, task_work
-from gitmem.work.task_views import TaskTree
+from gitmem.work import new_task, task_decisions, task_list
+from gitmem.work.task_list import TaskTree
 from tests.sandbox import Agent, Clock
 
 PLANNER = "codex:planner:one"
@@ -51,28 +51,28 @@ def test_r19_tasks_stand_below_those_within_which_they_were_written(store: Store
     grandchild = made(chain=[top, child])
     other = made(initiative="INI-1", wu="WU-9")
     alone = made()
-    task_work.launch(store, planner.caller, child)
+    task_decisions.launch(store, planner.caller, child)
 
-    assert shape(task_views.tree(store)) == [
+    assert shape(task_list.tree(store)) == [
         ("INI-1", "WU-7", [(top, 0), (child, 1), (grandchild, 2), (twin, 0)]),
         ("INI-1", "WU-9", [(other, 0)]),
         (None, None, [(alone, 0)]),
     ]
-    assert shape(task_views.tree(store, wu="#wu-7")) == [
+    assert shape(task_list.tree(store, wu="#wu-7")) == [
         ("INI-1", "WU-7", [(top, 0), (child, 1), (grandchild, 2), (twin, 0)])
     ]
-    assert shape(task_views.tree(store, wu="WU-8")) == [(None, "WU-8", [(child, 0), (grandchild, 1)])]
-    assert [each[1] for each in shape(task_views.tree(store, initiative="INI-1"))] == ["WU-7", "WU-9"]  # type: ignore[index]
-    assert shape(task_views.tree(store, child[:12])) == [(None, "WU-8", [(child, 0), (grandchild, 1)])]
-    assert shape(task_views.tree(store, wu="WU-1")) == []
-    (group,) = task_views.tree(store, child).groups
+    assert shape(task_list.tree(store, wu="WU-8")) == [(None, "WU-8", [(child, 0), (grandchild, 1)])]
+    assert [each[1] for each in shape(task_list.tree(store, initiative="INI-1"))] == ["WU-7", "WU-9"]  # type: ignore[index]
+    assert shape(task_list.tree(store, child[:12])) == [(None, "WU-8", [(child, 0), (grandchild, 1)])]
+    assert shape(task_list.tree(store, wu="WU-1")) == []
+    (group,) = task_list.tree(store, child).groups
     assert [(row.parent, row.launches, row.in_cycle) for row in group.tasks] == [
         (top, 1, False),
         (child, 0, False),
     ]
-    short = task_views.tree(store, limit=2)
+    short = task_list.tree(store, limit=2)
     assert (sum(len(each.tasks) for each in short.groups), short.more, short.cut) == (2, 4, False)
-    assert task_views.tree(store, child).next == [f"gitmem task show {child}"]
+    assert task_list.tree(store, child).next == [f"gitmem task show {child}"]
 
 
 def test_r19_cycles_are_survived_on_read(store: Store) -> None:
@@ -82,7 +82,7 @@ def test_r19_cycles_are_survived_on_read(store: Store) -> None:
         "task-ddd1": ["task-bbb1"], "task-lost": ["task-nowhere"],
     })  # fmt: skip
 
-    (group,) = task_views.tree(store).groups
+    (group,) = task_list.tree(store).groups
 
     assert [(row.task.task_id, row.depth) for row in group.tasks] == [
         ("task-self", 0), ("task-aaa1", 0), ("task-bbb1", 1), ("task-ccc1", 2), ("task-ddd1", 2), ("task-lost", 0),
@@ -93,7 +93,7 @@ def test_r19_cycles_are_survived_on_read(store: Store) -> None:
         "task-bbb1",
         "task-ccc1",
     }
-    (group,) = task_views.tree(store, "task-ccc1").groups
+    (group,) = task_list.tree(store, "task-ccc1").groups
     assert [row.task.task_id for row in group.tasks] == ["task-ccc1", "task-aaa1", "task-bbb1", "task-ddd1"]
 
 
@@ -106,7 +106,7 @@ def test_r19_a_task_can_only_be_written_within_one_that_exists(store: Store) -> 
             new_task.create(
                 store, planner, "x", target_role="tester", idempotency_key="later", **{name: [later]}
             )  # type: ignore[arg-type]
-    assert task_views.tree(store).groups == []
+    assert task_list.tree(store).groups == []
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_r19_a_task_can_only_be_written_within_one_that_exists(store: Store) -> 
 )
 def test_a_tree_of_thousands_is_bounded_in_output_and_time(form: str, store: Store) -> None:
     """Deep chains, one cycle of all, one parent of all, and thousands of small cycles."""
-    count = task_views.NODES_MAX + 500
+    count = task_list.NODES_MAX + 500
     ids = [f"task-{number:06}" for number in range(count)]
     parents = {
         "chain": [[], *([id] for id in ids[:-1])],
@@ -125,9 +125,9 @@ def test_a_tree_of_thousands_is_bounded_in_output_and_time(form: str, store: Sto
     by_peer(store, dict(zip(ids, parents, strict=True)))
     for asked in (None, ids[0], ids[count // 2]):
         begun = time.process_time()
-        found = task_views.tree(store, asked)
+        found = task_list.tree(store, asked)
         assert time.process_time() - begun < 1.5
         shown = [row.task.task_id for each in found.groups for row in each.tasks]
-        assert len(shown) == len(set(shown)) <= task_views.TREE_LISTED
-        assert len(shown) + found.more <= task_views.NODES_MAX
-    assert task_views.tree(store).cut
+        assert len(shown) == len(set(shown)) <= task_list.TREE_LISTED
+        assert len(shown) + found.more <= task_list.NODES_MAX
+    assert task_list.tree(store).cut

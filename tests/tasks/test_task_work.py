@@ -303,7 +303,7 @@ def test_after_two_hundred_events_the_caller_only_decides(office: Office) -> Non
              for number in range(EVENTS_MAX)]  # fmt: skip
     task_records.record(office.store, office.planner, lines, "writes", task.record)
     office.refused("too-many-events", task_decisions.message, office.planner, task_id, "more")
-    office.refused("too-many-events", task_work.launch, office.planner, task_id)
+    office.refused("too-many-events", task_decisions.launch, office.planner, task_id)
     task_work.take(office.store, office.bohr, task_id)
     assert task_work.report(office.store, office.bohr, task_id, "working", "step 1").recorded
     assert task_decisions.cancel(office.store, office.planner, task_id).recorded
