@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from ..environment import Environment
 from ..render import tasks as render
 
@@ -284,11 +282,10 @@ def launch(
     model: LaunchModel = None,
 ) -> None:
     """Record that you start a worker for a task; exit 1 if somebody has it. No program is started."""
-    from gitmem.work import task_decisions as launches
+    from gitmem.work import task_decisions
 
-    begin = launches.launch if again is None else partial(launches.relaunch, reason=again)
-    found = begin(
-        at.store(), at.caller(), id, attempt=attempt, branch=branch, worktree=_folder(worktree), client=client,
+    found = task_decisions.launch(
+        at.store(), at.caller(), id, again=again, attempt=attempt, branch=branch, worktree=_folder(worktree), client=client,
         requested_model=model,
     )  # fmt: skip
     at.answer(found, render.launched)

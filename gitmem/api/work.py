@@ -110,8 +110,6 @@ class Tasks(Struct):
 
     launch = method(task_decisions.launch)
 
-    relaunch = method(task_decisions.relaunch)
-
     take = method(handoffs.take_handoff)
 
     renew = method(task_work.renew)

@@ -18,16 +18,16 @@ from .task_work import refuse, sender_of, unchanged, write
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any, NotRequired, TypedDict, Unpack
+    from typing import Any, TypedDict, Unpack
 
     from ..agents.caller import Caller
-    from ..order.task import FoldedTask, TaskEvent
+    from ..order.task import FoldedTask
     from ..records.record_types import ShownSignal
     from ..store import Store
     from .task_records import EventContent
 
-    class LaunchOptions(TypedDict):
-        """What a launcher may say of a launch. One that is missing, None or empty is not given.
+    class LaunchFacts(TypedDict, total=False):
+        """What a launcher may say of a launch.
 
         Attributes:
             attempt: A label of this attempt.
@@ -39,21 +39,17 @@ if TYPE_CHECKING:
             worktree: The name of its worktree's folder.
             client: The program that runs it.
             requested_model: The model that it is started with.
-            role: The role that it is started with, if that is not the requested one.
-            scopes: What it covers, as `roles.scope.parse` reads it.
         """
 
-        attempt: NotRequired[str | None]
-        wave: NotRequired[str | None]
-        lane: NotRequired[str | None]
-        claimed_mode: NotRequired[str | None]
-        handoff_path: NotRequired[str | None]
-        branch: NotRequired[str | None]
-        worktree: NotRequired[str | None]
-        client: NotRequired[str | None]
-        requested_model: NotRequired[str | None]
-        role: NotRequired[str | None]
-        scopes: NotRequired[Sequence[str] | None]
+        attempt: str | None
+        wave: str | None
+        lane: str | None
+        claimed_mode: str | None
+        handoff_path: str | None
+        branch: str | None
+        worktree: str | None
+        client: str | None
+        requested_model: str | None
 
 
 def message(
@@ -316,62 +312,47 @@ def _has_read(store: Store, since: int) -> bool:
 LIVE_MICROS = (
     30 * 60 * 1_000_000
 )  # after the end of a lease in which a worker whose session is live may still work
-_NOT_FIELDS = ("role", "scopes")
 
 
-class Launched(task_roles.LaunchReceipt):
+class Launched(task_roles.LaunchReceipt, kw_only=True):
     """A recorded launch; `commit` is None while it waits for one."""
 
-    def __init__(self, task: FoldedTask, launch: TaskEvent) -> None:
-        super().__init__(task, launch, None)
-        self.recorded = True
-        self.commit: str | None = None
-        self.warnings: list[str] = []
-        self.next: list[str] = []
+    recorded: bool = True
+    commit: str | None = None
+    warnings: list[str] = []
+    next: list[str] = []
 
 
-def launch(store: Store, caller: Caller, task_id: str, **options: Unpack[LaunchOptions]) -> Launched:
-    """Record the first launch of a worker for a task.
-
-    Args:
-        task_id: The task's id, or the beginning of it.
-        options: See `LaunchOptions`.
-
-    Raises:
-        GateError: Somebody has the task. Nothing was written.
-        UsageError: It was launched before, or nobody may take it, or another invalid input. Nothing was written.
-        StoreError: It can't be recorded.
-    """
-    return _launch(store, caller, task_id, None, options)
-
-
-def relaunch(
-    store: Store, caller: Caller, task_id: str, reason: str, **options: Unpack[LaunchOptions]
+def launch(
+    store: Store,
+    caller: Caller,
+    task_id: str,
+    *,
+    again: str | None = None,
+    role: str | None = None,
+    scopes: Sequence[str] = (),
+    **facts: Unpack[LaunchFacts],
 ) -> Launched:
-    """Record that another worker is started for a task whose worker has failed, released it or vanished.
+    """Record that a worker is started for a task.
 
     Args:
         task_id: The task's id, or the beginning of it.
-        reason: Why.
-        options: See `LaunchOptions`.
+        again: Of another worker for a task whose worker has failed, released it or vanished: why.
+        role: The role that it is started with, if that is not the requested one.
+        scopes: What it covers, as `descriptors.parse_scope` reads it.
+        facts: See `LaunchFacts`. One that is None or empty is not given.
 
     Raises:
-        GateError: Its worker is live. Nothing was written.
-        UsageError: It was never launched nor taken, or nobody may take it, or another invalid input. Nothing was written.
+        GateError: Somebody has the task, or its worker is live. Nothing was written.
+        UsageError: It was launched before, or with `again` never, or nobody may take it, or another invalid input. Nothing was written.
         StoreError: It can't be recorded.
     """
-    if is_blank(reason):
+    if again is not None and is_blank(again):
         raise UsageError(
             "A relaunch needs a reason. Nothing was written.",
             hint="Say with --again what became of the last worker.",
             code="no-reason",
         )
-    return _launch(store, caller, task_id, reason, options)
-
-
-def _launch(
-    store: Store, caller: Caller, task_id: str, reason: str | None, options: LaunchOptions
-) -> Launched:
     named = task_rules.resolve(store.db(), task_id, writing=True)
     with delivery_lock(store, f"task {named}", wait_seconds=task_work.LOCK_WAIT_SECONDS):
         task = task_rules.require(store, named, writing=True)
@@ -379,56 +360,43 @@ def _launch(
         why = task_rules.launch(task, store.now()) or task_records.too_many(store, caller, task, "launch")
         refuse(task, why)
         _refuse_live(store, caller, task)
-        if reason is None and earlier:
+        if again is None and earlier:
             _refuse(task, "launched-task", f"was launched already, at {earlier[-1].record['at']}",
                     "launch", "--again", "what became of its worker")  # fmt: skip
-        if reason is not None and not earlier and not task.takes:
+        if again is not None and not earlier and not task.takes:
             _refuse(task, "not-launched", "was never launched nor taken", "launch")
-        fields, remark = _launch_fields(store, task, options)
-        if reason is not None:
-            fields["reason"] = reason
+        fields, remark = _launch_fields(store, task, role, scopes)
+        fields |= {name: value for name, value in facts.items() if value}  # type: ignore[typeddict-item]
+        if again is not None:
+            fields["reason"] = again
         if earlier:
             fields["relaunch_of"] = earlier[-1].id
-        what = "launches" if reason is None else "relaunches"
+        what = "launches" if again is None else "relaunches"
         text = task.record["message"].strip().partition("\n")[0]
         written = write(store, caller, task, "launch", fields, f"{what} {text}"[:200])
     after = task_state.load_task(store.db(), named)
     assert after is not None  # it was just written
-    found = Launched(after, after.events[written.event_id])
-    found.attempt_number = stored_tasks.launch_numbers(store.db(), after).get(found.launch)
-    found.commit = written.commit
+    receipt = task_roles.receipt(store.db(), after, after.events[written.event_id])
+    found = Launched.taken_from(receipt, commit=written.commit)
     checked = task_roles.check_brief(store.repo.worktree, after.record)
-    remarks = [remark, checked.sentence if checked is not None else None, _untaken(task, store.now())]
+    remarks = [remark, checked.sentence if checked is not None else None]
     found.warnings = [*written.warnings, *filter(None, remarks)]
     found.next = [command("gitmem", "task", "show", named)]
     return found
 
 
-def _launch_fields(store: Store, task: FoldedTask, options: LaunchOptions) -> tuple[EventContent, str | None]:
-    """Return the fields of a launch, and a remark about its role.
+def _launch_fields(
+    store: Store, task: FoldedTask, role: str | None, scopes: Sequence[str]
+) -> tuple[EventContent, str | None]:
+    """Return the role and scope of a launch as fields, and a remark about its role.
 
     Raises:
-        TypeError: An option is not one of `LaunchOptions`.
         UsageError: `unknown-role`, `ambiguous-role` or `bad-scope`.
     """
-    known = (
-        "attempt",
-        "wave",
-        "lane",
-        "claimed_mode",
-        "handoff_path",
-        "branch",
-        "worktree",
-        "client",
-        "requested_model",
-    )
-    unknown = options.keys() - {*known, *_NOT_FIELDS}
-    if unknown:
-        raise TypeError(f"A launch has no option {', '.join(sorted(unknown))}.")
-    fields: Any = {name: value for name, value in options.items() if name in known and value}
-    role, scopes, remark = options.get("role"), options.get("scopes"), None
     from ..agents import vocabulary
 
+    fields: EventContent = {}
+    remark = None
     roles = vocabulary.read(store.repo.worktree)
     stated: Mapping[str, Any] = task.record.get("requested_role") or {}
     if role:
@@ -465,19 +433,6 @@ def _refuse_live(store: Store, caller: Caller, task: FoldedTask) -> None:
                     )
                 ],
             )
-
-
-def _untaken(task: FoldedTask, now: int) -> str | None:
-    """Return a sentence if nobody has taken the task yet since its last launch, which is not long ago."""
-    every = task_roles.launches_of(task)
-    if not every or task_roles.take_after(task, every[-1], every) is not None:
-        return None
-    age = now - every[-1].at
-    return (
-        f"It was launched {presence.format_age(age)}, too, and that worker has not taken it yet."
-        if age < LIVE_MICROS
-        else None
-    )
 
 
 def _refuse(task: FoldedTask, code: str, sentence: str, word: str, *more: str) -> None:

@@ -277,7 +277,7 @@ def _mismatch(task: FoldedTask, take: TaskEvent) -> TakeMismatch | None:
 LAUNCHES_SHOWN = 20  # launches of a task that an answer has: the last ones
 
 
-class LaunchReceipt(Outcome):
+class LaunchReceipt(Outcome, kw_only=True):
     """What was asked of a worker that was started for a task, and what it is.
 
     Attributes:
@@ -292,55 +292,73 @@ class LaunchReceipt(Outcome):
         relaunch_reason: Why it was launched again.
     """
 
-    def __init__(self, task: FoldedTask, launch: TaskEvent, take: TaskEvent | None) -> None:
-        asked, said = task.record, launch.record
-        came: Mapping[str, Any] = take.record if take is not None else {}
-        self.task_id = asked["task_id"]
-        self.launch = launch.id
-        self.attempt = said.get("attempt")
-        self.attempt_number: int | None = None
-        self.initiative_id = asked.get("initiative_id")
-        self.wave = said.get("wave")
-        self.wu_id = asked.get("wu_id")
-        self.lane = said.get("lane") or asked.get("lane")
-        self.claimed_mode = said.get("claimed_mode")
-        self.client = said.get("client") or came.get("client")
-        self.requested_model = said.get("requested_model") or asked.get("requested_model")
-        self.branch = said.get("branch") or came.get("branch")
-        self.worktree = said.get("worktree") or came.get("worktree")
-        self.handoff_path = said.get("handoff_path")
-        self.requested_role = asked.get("requested_role") or None
-        self.actual_role = came.get("actual_role") or said.get("actual_role") or None
-        self.requested_ownership_scope = asked.get("requested_ownership_scope") or None
-        self.actual_ownership_scope = (
-            came.get("actual_ownership_scope") or said.get("actual_ownership_scope") or None
-        )
-        compared = descriptors.compare(
-            self.requested_role,
-            self.actual_role,
-            descriptors.read_scope(self.requested_ownership_scope),
-            descriptors.read_scope(self.actual_ownership_scope),
-        )
-        self.role_mismatch = compared.role_mismatch
-        self.scope_mismatch = compared.scope_mismatch
-        self.take = take.id if take is not None else None
-        self.relaunch_of = said.get("relaunch_of")
-        self.relaunch_reason = said.get("reason")
-        self.last_actual_role = _role_before(task, launch) if self.relaunch_reason else None
-        self.launched_by = said.get("sender_name") or launch.sender[0]
-        self.launched_at = said["at"]
+    task_id: str
+    launch: str
+    attempt: str | None = None
+    attempt_number: int | None = None
+    initiative_id: str | None = None
+    wave: str | None = None
+    wu_id: str | None = None
+    lane: str | None = None
+    claimed_mode: str | None = None
+    client: str | None = None
+    requested_model: str | None = None
+    branch: str | None = None
+    worktree: str | None = None
+    handoff_path: str | None = None
+    requested_role: Mapping[str, Any] | None = None
+    actual_role: Mapping[str, Any] | None = None
+    requested_ownership_scope: Mapping[str, Any] | None = None
+    actual_ownership_scope: Mapping[str, Any] | None = None
+    role_mismatch: bool | None
+    scope_mismatch: bool | None
+    take: str | None
+    relaunch_of: str | None = None
+    relaunch_reason: str | None
+    last_actual_role: Mapping[str, Any] | None
+    launched_by: str
+    launched_at: str
+
+
+_OF_TASK = (
+    "initiative_id",
+    "wu_id",
+    "lane",
+    "requested_model",
+    "requested_role",
+    "requested_ownership_scope",
+)
+_OF_TAKER = ("client", "branch", "worktree")
+_OF_WORKER = ("actual_role", "actual_ownership_scope")
 
 
 def receipts(db: sqlite3.Connection, task: FoldedTask) -> list[LaunchReceipt]:
     """Return the receipts of the last launches of a task, in their order."""
-    every = launches_of(task)
-    found = [
-        LaunchReceipt(task, launch, take_after(task, launch, every)) for launch in every[-LAUNCHES_SHOWN:]
-    ]
-    known = stored_tasks.launch_numbers(db, task)
-    for each in found:
-        each.attempt_number = known.get(each.launch)
-    return found
+    return [receipt(db, task, each) for each in launches_of(task)[-LAUNCHES_SHOWN:]]
+
+
+def receipt(db: sqlite3.Connection, task: FoldedTask, launch: TaskEvent) -> LaunchReceipt:
+    """Return the receipt of a launch of a task."""
+    take = take_after(task, launch, launches_of(task))
+    said: Mapping[str, Any] = launch.record
+    came: Mapping[str, Any] = take.record if take is not None else {}
+    values: dict[str, Any] = {}
+    for record, names in ((task.record, _OF_TASK), (came, _OF_TAKER), (said, said), (came, _OF_WORKER)):
+        values |= {name: record[name] for name in names if record.get(name)}  # type: ignore[literal-required]
+    compared = descriptors.compare_fields(values)
+    reason = said.get("reason")
+    return LaunchReceipt.taken_from(
+        values,
+        launch=launch.id,
+        attempt_number=stored_tasks.launch_numbers(db, task).get(launch.id),
+        role_mismatch=compared.role_mismatch,
+        scope_mismatch=compared.scope_mismatch,
+        take=take.id if take is not None else None,
+        relaunch_reason=reason,
+        last_actual_role=_role_before(task, launch) if reason else None,
+        launched_by=said.get("sender_name") or launch.sender[0],
+        launched_at=said["at"],
+    )
 
 
 def launches_of(task: FoldedTask) -> Sequence[TaskEvent]:
