@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..memory.listing import Ready
     from ..order.task import FoldedTask, TaskEvent
     from ..records.kinds import TaskDifference
-    from ..records.record_types import ShownTask, ShownTaskEvent, SignalRecord, TaskRecord
+    from ..records.record_types import ShownTask, ShownTaskEvent, TaskRecord
     from ..store import Store
 
     # Id, parent, initiative, work unit as compared and as typed, and the time.
@@ -52,9 +52,6 @@ _COLUMNS = (
 READ_MAX = 100  # the latest signals of a thread, which are compared
 
 BYTES_MAX = 96 * 1024  # of all events in one answer
-LONG = 4_000  # bytes of an event whose texts may be cut
-TEXT_MAX = 500  # characters that are left of a cut text
-IDS_MAX = 20
 
 
 class TaskRow(Outcome):
@@ -184,8 +181,9 @@ class TaskDetail(Outcome):
         self.state = found.state
         self.state_text = task_rules.state_text(found)
         decisions = (found.seal, found.close, found.holder)
-        self.outcome = records.shown(found.outcome.record) if found.outcome is not None else None
-        self.seal, self.close, self.holder = map(shorter_or_none, decisions)
+        self.outcome, self.seal, self.close, self.holder = (
+            records.shown(each.record) if each is not None else None for each in (found.outcome, *decisions)
+        )
         self.conflict = found.conflict
         some = (found.void, found.late, found.cancels, found.rejections)
         self.void, self.late, self.cancels, self.rejections = ([each.id for each in one] for one in some)
@@ -255,7 +253,7 @@ def rows_of(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, TaskRow]:
     """Return the rows of tasks by their ids, in the same order."""
     found = stored_tasks.columns_of(db, ids, _COLUMNS, descriptors.REQUESTED)
     names = presence.names_by_reader(db)
-    return {str(row[0]): TaskRow(row[:-2], _ids(row[-2]), row[-1], names) for row in found}
+    return {str(row[0]): TaskRow(row[:-2], strict_json.read(row[-2]), row[-1], names) for row in found}
 
 
 def show(store: Store, task_id: str, caller: Caller | None = None) -> TaskDetail:
@@ -287,21 +285,13 @@ def show(store: Store, task_id: str, caller: Caller | None = None) -> TaskDetail
     return shown
 
 
-def _ids(array: str) -> list[str]:
-    """Return the ids in a JSON array; they need no decoder: the models allow only letters and digits."""
-    return [id for id in array.strip("[]").replace('"', "").split(",") if id]
-
-
 class Contradiction(Outcome):
     """A signal that says something else of a task than its record, which counts."""
 
-    def __init__(
-        self, signal: SignalRecord, sender_name: str | None, contradicts: Sequence[TaskDifference]
-    ) -> None:
-        self.signal_id = signal["signal_id"]
-        self.sender_identity = signal["sender_identity"]
-        self.sender_name = sender_name
-        self.contradicts = list(contradicts)
+    signal_id: str
+    sender_identity: str
+    sender_name: str | None
+    contradicts: Sequence[TaskDifference]
 
 
 def contradictions(db: sqlite3.Connection, task: TaskRecord, *, most: int = READ_MAX) -> list[Contradiction]:
@@ -321,7 +311,8 @@ def contradictions(db: sqlite3.Connection, task: TaskRecord, *, most: int = READ
             continue
         differs = [each for each in tasks.of_signal(signal) if each["task_id"] == task["task_id"]]
         if differs:
-            found.append(Contradiction(signal, sender_name_from(names, signal), differs))
+            name = sender_name_from(names, signal)
+            found.append(Contradiction(signal["signal_id"], signal["sender_identity"], name, differs))
     return found
 
 
@@ -332,40 +323,15 @@ def select_events(events: Sequence[TaskEvent], first: Collection[str]) -> tuple[
         events: All events, in order.
         first: The ids of those that an answer must have rather than others, which are the latest.
     """
-    if sum(len(each.line) for each in events) <= BYTES_MAX:
-        return [records.shown(each.record) for each in events], 0
     left = BYTES_MAX
-    found: dict[str, ShownTaskEvent] = {}
+    found: set[str] = set()
     for each in [*(one for one in events if one.id in first), *reversed(events)]:
-        if each.id in found:
-            continue
-        left -= min(len(each.line), LONG)
-        if left < 0:
-            break
-        found[each.id] = shorter(each)
-    return [found[each.id] for each in events if each.id in found], len(events) - len(found)
-
-
-def shorter(event: TaskEvent) -> ShownTaskEvent:
-    """Return an event with its long fields cut; `cut` has the size that each of them had."""
-    shown: Any = records.shown(event.record)
-    if len(event.line) <= LONG:
-        return shown  # type: ignore[no-any-return]
-    sizes: dict[str, int] = {}
-    for name, value in list(shown.items()):
-        if isinstance(value, str) and len(value) > TEXT_MAX:
-            sizes[name], shown[name] = len(value), value[:TEXT_MAX]
-        elif isinstance(value, list) and len(value) > IDS_MAX:
-            sizes[name], shown[name] = len(value), value[:IDS_MAX]
-        elif isinstance(value, dict) and len(size := repr(value)) > TEXT_MAX:
-            sizes[name], shown[name] = len(size), {}
-    shown["cut"] = sizes
-    return shown  # type: ignore[no-any-return]
-
-
-def shorter_or_none(event: TaskEvent | None) -> ShownTaskEvent | None:
-    """Return an event with its long fields cut; None without one."""
-    return shorter(event) if event is not None else None
+        if each.id not in found:
+            left -= len(each.line)
+            if left < 0:
+                break
+            found.add(each.id)
+    return [records.shown(each.record) for each in events if each.id in found], len(events) - len(found)
 
 
 TREE_LISTED = 200
@@ -447,71 +413,54 @@ def tree(
     where = " AND ".join(text for text, value in conditions.items() if value) or "1"
     values = {"task": top, "wu": unit_key(wu), "initiative": initiative, "most": NODES_MAX}
     nodes: list[Node] = db.execute(_BELOW.format(where=where), values).fetchall()
-    placed = list(_Forest(nodes, top).walk())
+    placed = _placed(nodes, top)
     shown = placed[:limit]
     return TaskTree(_groups(db, shown), len(placed) - len(shown), len(nodes) == NODES_MAX)
 
 
-class _Forest:
-    """Tasks and what is below each. Of tasks in a cycle the earliest one is a root."""
+def _placed(nodes: Iterable[Node], top: str | None) -> list[tuple[Node, Node, int, bool]]:
+    """Return each task before those below it, with the root that it is below, its depth, and whether it is in a cycle.
 
-    def __init__(self, nodes: Iterable[Node], top: str | None) -> None:
-        self._nodes = {node[0]: node for node in sorted(nodes, key=lambda node: (node[5], node[0]))}
-        self._parent = {id: node[1] if node[1] in self._nodes else None for id, node in self._nodes.items()}
-        self._cyclic = _cyclic(self._parent)
-        seen: set[str] = set()
-        for id in self._nodes:  # the first one of each cycle
-            if id in self._cyclic and id not in seen:
-                seen |= set(_ring(id, self._parent))
-                self._parent[id] = None
-        if top is not None:
-            self._reroot(top)
-        self._below: dict[str, list[str]] = {}
-        for id, parent in self._parent.items():
-            if parent is not None:
-                self._below.setdefault(parent, []).append(id)
+    Of tasks in a cycle the task that was asked for is the root, else the earliest one.
+    """
+    known = {node[0]: node for node in sorted(nodes, key=_time)}
+    below: dict[str | None, list[str]] = {}
+    for id, (_, parent, *_rest) in known.items():
+        below.setdefault(parent, []).append(id)
+    seen: set[str] = set()
 
-    def _reroot(self, top: str) -> None:
-        """Make the task that was asked for a root, also if it is in a cycle that begins with another one."""
-        if top in self._cyclic:
-            for id in self._cyclic:
-                self._parent[id] = self._nodes[id][1]
-        if top in self._parent:
-            self._parent[top] = None
+    def walk(root: str, ring: Collection[str]) -> Iterator[tuple[Node, Node, int, bool]]:
+        todo = [(root, 0)]
+        while todo:
+            id, depth = todo.pop()
+            if id not in seen:
+                seen.add(id)
+                yield known[id], known[root], depth, id in ring
+                todo += [(each, depth + 1) for each in reversed(below.get(id, ()))]
 
-    def walk(self) -> Iterator[tuple[Node, Node, int, bool]]:
-        """Return each task before those below it, with the root that it is below, its depth, and whether it is in a cycle."""
-        roots = [id for id, parent in self._parent.items() if parent is None]
-        for root in sorted(roots, key=lambda id: _group(self._nodes[id])):
-            todo = [(root, 0)]
-            while todo:
-                id, depth = todo.pop()
-                yield self._nodes[id], self._nodes[root], depth, id in self._cyclic
-                todo += [(below, depth + 1) for below in reversed(self._below.get(id, ()))]
+    if top is not None:
+        return list(walk(top, _ring(top, known)))
+    trees = [list(walk(id, ())) for id, node in known.items() if node[1] not in known]
+    for id in known:
+        if id not in seen:
+            ring = _ring(id, known)
+            trees.append(list(walk(min(ring, key=lambda id: _time(known[id])), ring)))
+    trees.sort(key=lambda tree: (_group(tree[0][0]), _time(tree[0][0])))
+    return [row for tree in trees for row in tree]
 
 
-def _cyclic(parent: Mapping[str, str | None]) -> set[str]:
-    """Return the tasks that are within themselves: each has at most one parent, so following these finds every cycle."""
-    found: set[str] = set()
-    done: set[str] = set()
-    for start in parent:
-        path: dict[str, None] = {}
-        id: str | None = start
-        while id is not None and id not in done and id not in path:
-            path[id] = None
-            id = parent[id]
-        if id is not None and id in path:
-            found |= set(_ring(id, parent))
-        done |= path.keys()
-    return found
+def _time(node: Node) -> tuple[int, str]:
+    return node[5], node[0]
 
 
-def _ring(id: str, parent: Mapping[str, str | None]) -> list[str]:
-    """Return a cycle, of one of its tasks."""
-    ring = [id]
-    while (above := parent[ring[-1]]) is not None and above != id:
-        ring.append(above)
-    return ring
+def _ring(start: str, known: Mapping[str, Node]) -> list[str]:
+    """Return the cycle that a task is in or below; empty without one: each task has at most one parent."""
+    path: dict[str, None] = {}
+    id: str | None = start
+    while id is not None and id in known and id not in path:
+        path[id] = None
+        id = known[id][1]
+    return list(path)[list(path).index(id) :] if id in path else []
 
 
 def _group(node: Node) -> tuple[bool, str, bool, str]:
@@ -530,21 +479,18 @@ def _groups(db: sqlite3.Connection, placed: Sequence[tuple[Node, Node, int, bool
     return list(groups.values())
 
 
-GROUPS_MAX = 20  # of each kind; the rest is counted together
-OTHERS = "(others)"
+GROUPS_MAX = 20  # of each kind
 NO_ROLE = "(no role)"
-# What clocks of several machines make negative counts as nothing.
 _DONE = "(t.state <> 'canceled' OR t.first_take IS NOT NULL)"
-_DURATION = "max(0, t.{end} - t.created)"
 
 
 class Durations(Outcome):
     """Times in seconds; all but `count` are None without any."""
 
-    def __init__(self, count: int, values: Sequence[float]) -> None:
-        self.count = count
-        found: Sequence[float | None] = values or (None, None, None)
-        self.median, self.p90, self.longest = found
+    count: int
+    median: float | None = None
+    p90: float | None = None
+    longest: float | None = None
 
 
 class RoleCount(Outcome):
@@ -573,7 +519,7 @@ class TaskStats(Outcome):
         self.states: dict[str, int] = {}
         self.outcomes: dict[str, int] = {}
         self.roles: list[RoleCount] = []
-        self.to_first_take = self.to_end = Durations(0, ())
+        self.to_first_take = self.to_end = Durations(0)
         self.next = ["gitmem task list --open"]
 
 
@@ -616,28 +562,22 @@ def _grouped(db: sqlite3.Connection, what: str, where: str, values: Values) -> d
 
 
 def _roles(db: sqlite3.Connection, where: str, values: Values) -> list[RoleCount]:
-    """Return the most frequent roles, and the others together."""
     rows = db.execute(
         "SELECT coalesce(asked, :none), count(*), count(*) FILTER (WHERE decided_by IS NULL AND replaced <> 1),"
         f" count(*) FILTER (WHERE decided_by IS NOT NULL AND state = 'completed') FROM task t WHERE {where}"
-        " GROUP BY 1 ORDER BY 2 DESC, 1",
-        {**values, "none": NO_ROLE},
-    ).fetchall()
-    others = rows[GROUPS_MAX:]
-    if others:
-        rows[GROUPS_MAX:] = [(OTHERS, *(sum(row[at] for row in others) for at in (1, 2, 3)))]
+        " GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT :most",
+        {**values, "none": NO_ROLE, "most": GROUPS_MAX},
+    )
     return [RoleCount(*row) for row in rows]
 
 
 def _durations(db: sqlite3.Connection, end: str, where: str, values: Values) -> Durations:
-    source = f"FROM task t WHERE {where} AND t.{end} IS NOT NULL"
-    (count,) = db.execute(f"SELECT count(*) {source}", values).fetchone()
-    if not count:
-        return Durations(0, ())
-    query = f"SELECT {_DURATION.format(end=end)} {source} ORDER BY 1 LIMIT 1 OFFSET :at"
-    places = ((count - 1) // 2, (count * 9 - 1) // 10, count - 1)
-    found = [db.execute(query, {**values, "at": at}).fetchone()[0] for at in places]
-    return Durations(count, [round(each / 1e6, 3) for each in found])
+    # What clocks of several machines make negative counts as nothing.
+    query = f"SELECT max(0, t.{end} - t.created) FROM task t WHERE {where} AND t.{end} IS NOT NULL ORDER BY 1"
+    found = [micros / 1e6 for (micros,) in db.execute(query, values)]
+    count = len(found)
+    places = ((count - 1) // 2, (count * 9 - 1) // 10, count - 1) if found else ()
+    return Durations(count, *(round(found[at], 3) for at in places))
 
 
 READY_LISTED = 20

@@ -82,8 +82,6 @@ def test_r21_a_launcher_may_state_the_role_and_scope_of_the_worker(store: Store)
     }
     with pytest.raises(UsageError):
         task_decisions.launch(store, planner.caller, delegated(planner), scopes=["../x"])
-    with pytest.raises(UsageError):
-        task_decisions.launch(store, planner.caller, delegated(planner), wawe="1")  # type: ignore[call-arg]
 
 
 def test_r22_attempts_count_up_within_an_initiative(store: Store, clock: Clock) -> None:

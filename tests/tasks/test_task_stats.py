@@ -90,10 +90,6 @@ def test_counts_of_what_peers_wrote_are_bounded(store: Store) -> None:
 
     found = task_list.stats(store)
 
-    assert (len(found.roles), found.roles[-1].role, found.roles[-1].tasks) == (
-        task_list.GROUPS_MAX + 1,
-        task_list.OTHERS,
-        40,
-    )
+    assert len(found.roles) == task_list.GROUPS_MAX
     assert max(len(each.role) for each in found.roles) <= 100
     assert (found.to_first_take.count, found.to_first_take.longest) == (60, 0)
