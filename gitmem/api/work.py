@@ -165,8 +165,6 @@ class Claims(Struct):
 
     check = method(claim_work.check_paths)
 
-    def release(self, *named: str) -> Sequence[ClaimChange]:
-        """Release the caller's claims with these ids or paths; without any, all of its session."""
-        return claim_work.release(self._log.store, self._log.caller, named)
-
-    release_of = method(claim_work.release_of)
+    def release(self, *named: str, reason: str | None = None) -> Sequence[ClaimChange]:
+        """Release the caller's claims with these ids or paths; without any, all of its session; or somebody else's, with a reason."""
+        return claim_work.release(self._log.store, self._log.caller, named, reason=reason)

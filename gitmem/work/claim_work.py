@@ -13,7 +13,6 @@ from ..order import claim as claim_fold
 from ..order.claim import LEASE_MAX_MICROS
 from ..outcome import Struct, command
 from ..records.ids import unit_key
-from ..text.sanitize import is_blank
 from . import claims, edit_guard, stored_tasks, tables, task_rules
 from .claims import (
     BEHIND,
@@ -30,12 +29,11 @@ from .claims import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from typing import Any
 
     from ..agents.caller import Caller
     from ..order import claim
-    from ..records.record_types import ClaimFields
     from ..store import Store
 
 
@@ -128,32 +126,10 @@ def is_missing(top: str, pattern: str) -> bool:
 
 
 def coverage_notes(store: Store, patterns: Sequence[str]) -> list[str]:
-    """Return what its writer may not expect of a claim: what it does not cover, and what it does not cover yet."""
+    """Return what its writer may not expect of a claim: what it does not cover yet."""
     top = store.repo.worktree
-    if top is None:
-        return []
-    missing = [each for each in patterns if is_missing(top, each)]
-    found = [f"Nothing matches yet: {paths_text(missing)}."] if missing else []
-    links = [each for each in patterns if os.path.islink(os.path.join(top, each))]
-    if links:
-        found.append(f"A symbolic link, not what it leads to: {paths_text(links)}.")
-    inside = sorted(filter(None, {_repository_of(top, each) for each in patterns}))
-    if inside:
-        found.append(
-            f"Repositories of their own: {paths_text(inside)}. Their commits are not checked here; claim paths there, too."
-        )
-    return found
-
-
-def _repository_of(top: str, pattern: str) -> str | None:
-    """Return the folder of the submodule or other repository that a path lies in."""
-    whole = claims.fixed_part(pattern)
-    folder = whole if claims.is_pattern(pattern) else os.path.dirname(whole)
-    while folder:
-        if os.path.lexists(os.path.join(top, folder, ".git")):
-            return folder
-        folder = os.path.dirname(folder)
-    return None
+    missing = [each for each in patterns if top is not None and is_missing(top, each)]
+    return [f"Nothing matches yet: {paths_text(missing)}."] if missing else []
 
 
 HOUR = 3600 * 1_000_000
@@ -162,7 +138,7 @@ LOCK = "path claims"
 LOCK_WAIT_SECONDS = 3.0
 PREFIX_MIN = 4
 
-SHOWN, NAMED = 5, 10  # claims that are passed
+SHOWN = 5  # claims that are passed
 
 
 def claim_paths(
@@ -203,32 +179,27 @@ def claim_paths(
             return _renewed(store, caller, same, until)
         named = _only_task(store, caller, caller.wu_id if wu is None else wu) if task_id is None else task_id
         unit = task_rules.unit_of(store.db(), named) or caller.wu_id if wu is None else wu
-        fields: ClaimFields = {
-            "claim_id": store.new_id("claim"), "event": "claim", "paths": patterns,
-            "mode": "shared" if shared else EXCLUSIVE, "until": until, "reason": reason,
-            "task_id": named or None,
-            "workspace_id": caller.workspace, "sender_identity": caller.reader, "sender_session": caller.session_id,
-            "sender_name": caller.name, "wu_id": unit or None,
+        new: Any = {
+            "claim_id": store.new_id("claim"), "paths": patterns, "mode": "shared" if shared else EXCLUSIVE, "until": until,
+            "reason": reason, "task_id": named or None, "workspace_id": caller.workspace, "wu_id": unit or None,
         }  # fmt: skip
-        wanted = _unwritten(store, fields)
+        by = {"sender_identity": caller.reader, "sender_session": caller.session_id}
+        folded = claim_fold.FoldedClaim({"at": format_at(store.now()), **by, **new}, b"")  # type: ignore[typeddict-item]
+        wanted = StandingClaim(folded, is_over=False, is_here=True)
         overlapping = [each for each in known if claims.may_overlap(wanted.patterns, each.patterns)]
         overlapping.sort(key=lambda each: each.rank)
         others = [each for each in overlapping if claims.are_in_conflict(wanted, each)]
         first = [each for each in others if each.status != PERHAPS_RENEWED and each.status != BEHIND]
-        audit = check_others(store, caller, first, patterns, anyway)
-        fields["after"] = [each.id for each in overlapping if not each.is_over][:AFTER_MAX]
-        commit = _record(store, caller, fields, f"claims {paths_text(patterns)}", audit=audit)
-    change = ClaimChange(claim_id=fields["claim_id"], event="claim", until=until, commit=commit)
-    change.paths, change.task_id = patterns, fields["task_id"]
-    change.audit_id = audit.id if audit is not None else None
+        audit = _check_others(store, caller, first, patterns, anyway)
+        new["after"] = [each.id for each in overlapping if not each.is_over][:AFTER_MAX]
+        change = _write(store, caller, "claim", new, f"claims {paths_text(patterns)}", audit=audit, **new)
     change.warnings = [
         *filter(None, [caller.remark]),
-        *passed_notes(first),
+        *(f"{text_of(each)}: passed." for each in first[:SHOWN]),
         *(f"{text_of(each)}: {PERHAPS_RENEWED}. Ask {each.who} before you begin." for each in others if each.is_over),
         *coverage_notes(store, patterns),
         *edit_guard.edits_of_answer(store, caller, change.claim_id),
     ]  # fmt: skip
-    change.next = [command("gitmem", "claim", "release", change.claim_id)]
     return change
 
 
@@ -238,13 +209,14 @@ def release(
     """Release claims of the caller's agent: those with these ids or paths, otherwise all of the caller's session.
 
     Args:
-        reason: Why; with it, one id may be of somebody else's claim, see `release_of`.
+        reason: Why, for everybody to read; with it, one id may be of somebody else's claim, of which an audit tells then.
 
     Raises:
         UsageError: An id or path is unknown, ambiguous or of somebody else's claim, or a claim has further paths. Nothing was
             written.
         StoreError: A release can't be recorded.
     """
+    edit_guard.check_reason("--reason", reason)
     known = claims.standing(store)
     by_path: list[StandingClaim] = []
     own = [each for each in known if each.claim.owner[0] == caller.reader]
@@ -257,7 +229,7 @@ def release(
     for each in wanted:
         if each not in own:
             if reason is not None and len(named) == 1 and each not in by_path:
-                return [release_of(store, caller, each.id, reason)]
+                break  # somebody else's, with a reason
             raise UsageError(
                 f"{each.id} is {each.who}'s claim. Nothing was written.",
                 hint="Releasing somebody else's claim needs a reason, which is recorded.",
@@ -273,36 +245,6 @@ def release(
                 next=[command("gitmem", "claim", "release", each.id)],
             )
     return [_released(store, caller, each, reason) for each in wanted]
-
-
-def release_of(store: Store, caller: Caller, claim_id: str, reason: str) -> ClaimChange:
-    """Release somebody else's claim, with a reason that everybody can read. An audit records it.
-
-    Raises:
-        UsageError: The id is unknown or ambiguous, or the reason is empty or invalid. Nothing was written.
-        StoreError: It can't be recorded.
-    """
-    if is_blank(reason):
-        raise UsageError("--reason is empty. Nothing was written.", code="no-reason")
-    found = _named(claims.standing(store), claim_id)
-    past = f"{found.who}'s claim on {paths_text(found.claim.record['paths'])}"
-    audit = audits.prepare(
-        store, caller, audits.CLAIM_RELEASE, past, f"{reason} ({found.id})", wu=found.claim.record.get("wu_id")
-    )  # fmt: skip
-    change = _released(store, caller, found, reason, audit)
-    change.audit_id = audit.id
-    return change
-
-
-def renewal(store: Store, found: StandingClaim, until: str) -> tuple[str, bytes]:
-    """Return the line that renews a claim in the name of its owner."""
-    record = found.claim.record
-    fields: ClaimFields = {
-        "claim_id": found.id, "event": "renew", "paths": list(record["paths"]), "mode": record["mode"], "until": until,
-        "sender_identity": record["sender_identity"], "sender_session": record.get("sender_session"),
-        "sender_name": record.get("sender_name"),
-    }  # fmt: skip
-    return store.line("claim", fields, allow_secret=True)  # it has no new text
 
 
 def _checked(paths: Sequence[str]) -> list[str]:
@@ -359,70 +301,78 @@ def _is_same(each: StandingClaim, caller: Caller, patterns: Sequence[str], share
     )
 
 
+def _line(
+    store: Store, caller: Caller, event: str, claim: Mapping[str, Any], *, new_text: bool = False, **more: Any
+) -> tuple[str, bytes]:
+    """Return the line of an event of a claim.
+
+    Args:
+        claim: What each event says again: id, paths and mode.
+        new_text: Whether texts have to be checked for secrets: they are not those of an earlier line.
+        more: Further fields.
+    """
+    fields: Any = {
+        **more, **{name: claim[name] for name in ("claim_id", "paths", "mode")}, "event": event,
+        "sender_identity": caller.reader, "sender_session": caller.session_id, "sender_name": caller.name,
+    }  # fmt: skip
+    return store.line("claim", fields, allow_secret=not new_text)
+
+
 def _renewed(store: Store, caller: Caller, found: StandingClaim, until: str) -> ClaimChange:
     until = max(until, format_at(found.claim.until))
-    message = CommitMessage(
-        caller.author, cut(f"{sanitize(found.who)} renews a claim", SUBJECT_MAX), "", caller.trailers()
-    )
-    appended = store.record([renewal(store, found, until), *caller.keepalive(store)], message)
-    caller.touch(store)
-    change = ClaimChange(claim_id=found.id, event="renew", until=until, commit=appended.commit)
-    change.paths, change.task_id = list(found.claim.record["paths"]), found.claim.record.get("task_id")
+    change = _write(store, caller, "renew", found.claim.record, "renews a claim", until=until)
     change.warnings = [f"{text_of(each)}: contested." for each in found.against]
-    change.next = [command("gitmem", "claim", "release", change.claim_id)]
     return change
 
 
-def _released(
-    store: Store,
-    caller: Caller,
-    found: StandingClaim,
-    reason: str | None,
-    audit: audits.Audit | None = None,
-) -> ClaimChange:
-    fields: ClaimFields = {
-        "claim_id": found.id, "event": "release", "paths": list(found.claim.record["paths"]), "mode": found.claim.record["mode"],
-        "reason": reason, "sender_identity": caller.reader, "sender_session": caller.session_id, "sender_name": caller.name,
-    }  # fmt: skip
-    what = f"releases {paths_text(found.claim.record['paths'])}"
-    commit = _record(store, caller, fields, what, text=reason or "", audit=audit)
-    change = ClaimChange(claim_id=found.id, event="release", until=None, commit=commit)
-    change.paths = list(found.claim.record["paths"])
-    change.next = ["gitmem claim list"]
-    return change
+def _released(store: Store, caller: Caller, found: StandingClaim, reason: str | None) -> ClaimChange:
+    record = found.claim.record
+    audit = None
+    if found.claim.owner[0] != caller.reader and reason is not None:
+        audit = edit_guard.audit_of(store, caller, audits.CLAIM_RELEASE, [found], reason, record.get("wu_id"))
+    what = f"releases {paths_text(record['paths'])}"
+    return _write(store, caller, "release", record, what, audit=audit, reason=reason)
 
 
-def _record(
+def _write(
     store: Store,
     caller: Caller,
-    fields: ClaimFields,
+    event: str,
+    claim: Mapping[str, Any],
     what: str,
     *,
-    text: str = "",
     audit: audits.Audit | None = None,
-) -> str | None:
-    """Append a record, and with it the audit that allows it; return their commit, if they have one yet."""
-    line = store.line("claim", fields)
+    **more: Any,
+) -> ClaimChange:
+    """Record an event of a claim, and with it the audit that allows it; return the answer.
+
+    Args:
+        what: The subject of the commit, after the caller's name.
+        more: Further fields of the event.
+    """
+    lines = [_line(store, caller, event, claim, new_text=True, **more), *caller.keepalive(store)]
     message = CommitMessage(
         caller.author,
         cut(sanitize(f"{caller.name or caller.reader} {what}"), SUBJECT_MAX),
-        sanitize(fields.get("reason") or text),
-        [("Claim", fields["claim_id"]), *((key, sanitize(value)) for key, value in caller.trailers())],
+        sanitize(more.get("reason") or ""),
+        [(key, sanitize(value)) for key, value in caller.trailers()],
     )
     caller.touch(store)
-    lines = [line, *caller.keepalive(store)]
     if audit is not None:
         lines.append(audit.line)
         message = audit.message
-        message.trailers.append(("Claim", fields["claim_id"]))
-    return store.record(lines, message).commit
-
-
-def _unwritten(store: Store, fields: ClaimFields) -> StandingClaim:
-    """Return a claim that is about to be written, to compare it with others."""
-    record: Any = {"at": format_at(store.now()), **fields}
-    folded = claim_fold.FoldedClaim(record, b"")
-    return StandingClaim(folded, is_over=False, is_here=True)
+    message.trailers.insert(0, ("Claim", claim["claim_id"]))
+    is_over = event == "release"
+    return ClaimChange(
+        claim_id=claim["claim_id"],
+        event=event,
+        until=more.get("until"),
+        paths=list(claim["paths"]),
+        task_id=None if is_over else claim.get("task_id"),
+        commit=store.record(lines, message).commit,
+        audit_id=audit.id if audit is not None else None,
+        next=["gitmem claim list" if is_over else command("gitmem", "claim", "release", claim["claim_id"])],
+    )
 
 
 def _of_path(known: Sequence[StandingClaim], path: str) -> StandingClaim:
@@ -456,34 +406,8 @@ def _named(known: Sequence[StandingClaim], text: str) -> StandingClaim:
     )
 
 
-def refuse(others: Sequence[StandingClaim], paths: Sequence[str]) -> None:
-    """Raise GateError if somebody else has claimed the paths."""
-    if others:
-        more = f", and {len(others) - 1} more" if len(others) > 1 else ""
-        raise GateError(
-            f"Already claimed: {text_of(others[0])}{more}. Nothing was written.",
-            hint=f"Ask {sanitize(others[0].who)}, wait, or claim other paths.",
-            code="claimed",
-            next=[
-                command(
-                    "gitmem",
-                    "signal",
-                    f"May I change {paths_text(paths)}?",
-                    "--to",
-                    others[0].claim.owner[0],
-                ),
-                "gitmem claim list",
-                command("gitmem", "claim", "paths", *paths, "--anyway", "why"),
-            ],
-        )
-
-
-def check_others(
-    store: Store,
-    caller: Caller,
-    others: Sequence[StandingClaim],
-    paths: Sequence[str],
-    anyway: str | None,
+def _check_others(
+    store: Store, caller: Caller, others: Sequence[StandingClaim], paths: Sequence[str], anyway: str | None
 ) -> audits.Audit | None:
     """Refuse a claim on what others have claimed, or return the audit of the reason, which is to be recorded with it.
 
@@ -499,22 +423,23 @@ def check_others(
         GateError: There is no reason to pass them. Nothing was written.
         UsageError: The reason is empty or invalid. Nothing was written.
     """
-    if anyway is None:
-        refuse(others, paths)
-        return None
-    if is_blank(anyway):
-        raise UsageError("--anyway is empty. Nothing was written.", code="no-reason")
+    edit_guard.check_reason("--anyway", anyway)
     if not others:
         return None
-    named = ", ".join(each.id for each in others[:NAMED])
-    past = f"{others[0].who}'s claim on {paths_text(others[0].claim.record['paths'])}"
-    return audits.prepare(store, caller, audits.CLAIM, past, f"{anyway} ({named})", wu=caller.wu_id)
-
-
-def passed_notes(others: Sequence[StandingClaim]) -> list[str]:
-    """Return the first claims that were passed, and how many more there were."""
-    more = [f"{len(others) - SHOWN} more claims: passed."] if others[SHOWN:] else []
-    return [*(f"{text_of(each)}: passed." for each in others[:SHOWN]), *more]
+    if anyway is not None:
+        return edit_guard.audit_of(store, caller, audits.CLAIM, others, anyway, caller.wu_id)
+    more = f", and {len(others) - 1} more" if len(others) > 1 else ""
+    ask = f"May I change {paths_text(paths)}?"
+    raise GateError(
+        f"Already claimed: {text_of(others[0])}{more}. Nothing was written.",
+        hint=f"Ask {sanitize(others[0].who)}, wait, or claim other paths.",
+        code="claimed",
+        next=[
+            command("gitmem", "signal", ask, "--to", others[0].claim.owner[0]),
+            "gitmem claim list",
+            command("gitmem", "claim", "paths", *paths, "--anyway", "why"),
+        ],
+    )
 
 
 class MovedClaims(Struct):
@@ -607,24 +532,14 @@ def _in_the_way(
 def _add(store: Store, caller: Caller, claim: claim.FoldedClaim, task_id: str, found: MovedClaims) -> None:
     """Add the two lines. The new claim has seen what the old one had: claims that contested the old one contest it."""
     old = claim.record
-    new_id = store.new_id("claim")
-    same: Any = {
-        "paths": list(old["paths"]), "mode": old["mode"], "sender_identity": caller.reader,
-        "sender_session": caller.session_id, "sender_name": caller.name,
-    }  # fmt: skip
-    release: Any = {
-        **same,
-        "claim_id": old["claim_id"],
-        "event": "release",
-        "reason": reason_of_move(task_id),
-    }
-    taken: Any = {
-        **same, "claim_id": new_id, "event": "claim", "until": format_at(claim.until), "reason": old.get("reason"),
-        "task_id": old.get("task_id"), "wu_id": old.get("wu_id"), "workspace_id": caller.workspace,
+    new: Any = {
+        "claim_id": store.new_id("claim"), "paths": list(old["paths"]), "mode": old["mode"], "until": format_at(claim.until),
+        "reason": old.get("reason"), "task_id": old.get("task_id"), "wu_id": old.get("wu_id"), "workspace_id": caller.workspace,
         "after": [old["claim_id"], *sorted(claim.after)][:AFTER_MAX],
     }  # fmt: skip
-    found.lines += [store.line("claim", each, allow_secret=True) for each in (release, taken)]  # no new text
-    found.moved.append((old["claim_id"], new_id, list(old["paths"]), claim.until, old["mode"]))
+    found.lines.append(_line(store, caller, "release", old, reason=reason_of_move(task_id)))
+    found.lines.append(_line(store, caller, "claim", new, **new))
+    found.moved.append((old["claim_id"], new["claim_id"], new["paths"], claim.until, old["mode"]))
 
 
 def renew_due(store: Store, caller: Caller) -> int:
@@ -644,7 +559,7 @@ def renew_due(store: Store, caller: Caller) -> int:
         if folded.owner != own or each.is_over or (folded.renewed + folded.until) // 2 > now:
             continue
         lease = min(folded.until - folded.renewed, LEASE_MAX_MICROS)
-        lines.append(renewal(store, each, format_at(now + lease)))
+        lines.append(_line(store, caller, "renew", folded.record, until=format_at(now + lease)))
     if lines:
         message = CommitMessage(
             caller.author, f"{caller.name or caller.reader} renews claims", "", caller.trailers()

@@ -101,40 +101,31 @@ def edit_news(
         one = presence.get(store, session)
         if one is None or one.reader == owner:
             continue
-        editors.append(_by(names, one.name or one.reader, folder))
-        yield session, f"claimed/{claim.id}", _to_editor(claim, names)
+        who, top = sanitize_for_model(one.name or one.reader), sanitize_for_model(os.path.basename(folder))
+        editors.append(f"{_shown(names)} by {who} in the worktree {top}")
+        ask = command("gitmem", "signal", f"I have changed {names[0]}. How do we go on?", "--to", owner)
+        since = format_at(claim.claim.since)
+        yield (
+            session,
+            f"claimed/{claim.id}",
+            (
+                f"claimed: {sanitize_for_model(claim.who)} claims {_shown(names)} since {since[:10]} {since[11:16]} UTC; you have changed "
+                f"{'it' if len(names) == 1 else 'them'} since your last commit. Agree: `{sanitize_for_model(ask)}`"
+            ),
+        )
     if editors and claim.is_here and claimer is not None:
         more = f"; and by {len(editors) - EDITED_SHOWN} more" if len(editors) > EDITED_SHOWN else ""
-        text = (
-            f"{_to_claimer(claim.id)}{'; '.join(editors[:EDITED_SHOWN])}{more}. Agree before you change them."
-        )
+        text = f"{_EDITED.format(claim.id)}{'; '.join(editors[:EDITED_SHOWN])}{more}. Agree before you change them."
         yield claimer, f"edited/{claim.id}", text
 
 
 def edits_of_answer(store: Store, caller: Caller, claim_id: str) -> list[str]:
     """Return the sentence for the answer to whoever made a claim, who is not told again then."""
     store.db()  # as lines arrive, this clone sees the claim for the first time
-    return delivery.drop_notices(store.repo.state, caller.session_id or "", _to_claimer(claim_id))
+    return delivery.drop_notices(store.repo.state, caller.session_id or "", _EDITED.format(claim_id))
 
 
-def _by(files: Sequence[str], name: str, folder: str) -> str:
-    where = os.path.basename(folder)
-    return f"{_shown(files)} by {sanitize_for_model(name)} in the worktree {sanitize_for_model(where)}"
-
-
-def _to_editor(claim: StandingClaim, files: Sequence[str]) -> str:
-    ask = command(
-        "gitmem", "signal", f"I have changed {files[0]}. How do we go on?", "--to", claim.claim.owner[0]
-    )
-    since = format_at(claim.claim.since)
-    return (
-        f"claimed: {sanitize_for_model(claim.who)} claims {_shown(files)} since {since[:10]} {since[11:16]} UTC; you have changed "
-        f"{'it' if len(files) == 1 else 'them'} since your last commit. Agree: `{sanitize_for_model(ask)}`"
-    )
-
-
-def _to_claimer(claim_id: str) -> str:
-    return f"edited before your claim {claim_id} and not committed: "
+_EDITED = "edited before your claim {} and not committed: "
 
 
 def _shown(files: Sequence[str]) -> str:
@@ -342,31 +333,21 @@ def check_guard(
         UsageError: The reason is empty or invalid. Nothing was written.
         StoreError: The audit can't be recorded.
     """
-    _check_reason(anyway)
+    check_reason("--anyway", anyway)
     if mode == OFF:
         guard = Guard([], [])
         guard.warnings = [f"`git config {GUARD.key}` is off: claims are not checked."]
         return guard
-    addresses = {each for caller in callers for each in caller.ids}
-    blocks, warns = [], []
+    blocks, warns, past = [], [], []
     blocked: dict[str, None] = {}  # a path of each claim that blocks
     passed = _passed(store, callers)
     budget = claims.Budget(STEPS_MAX)
-    given = [(each, claims.normal(each)) for each in paths[:PATHS_MAX]]
     found = claims.standing(store)
-    others = [
-        each
-        for each in found
-        if not each.is_of(addresses)
-        and each.claim.record["mode"] == claims.EXCLUSIVE
-        and each.id not in passed
-    ]
-    for claim in sorted(others, key=lambda each: each.weight):
-        touched = list(claim.touched(given, budget))
-        if not touched:
-            continue
+    for claim, touched in _others(callers, found, paths, budget):
         is_known = claim.status == claims.HELD and not _of_same_task(claim, callers, found)
-        if is_known and _was_changed_after(store, touched, claim, before_edit=before_edit):
+        if claim.id in passed:
+            past.append(f"{claim.who}'s {claim.id}")
+        elif is_known and _was_changed_after(store, touched, claim, before_edit=before_edit):
             blocks.append(claim)
             blocked[touched[0]] = None
         else:
@@ -374,10 +355,13 @@ def check_guard(
     if mode == WARN:
         blocks, warns = [], [*blocks, *warns]
     guard = Guard(blocks, warns)
-    guard.warnings = _passed_before(guard, [each for each in found if each.id in passed], given, budget)
+    if past and not (blocks or warns):
+        named = ", ".join(past[:CLAIMS_SHOWN])
+        guard.warnings = [f"guard open: you have passed the claims on these paths: {named}"]
     if blocks and anyway is not None:
-        guard.audit_id = _pass(store, callers[0], blocks, anyway)
-        guard.open = True
+        audit = audit_of(store, callers[0], audits.CLAIM, blocks, anyway, callers[0].wu_id)
+        store.record([audit.line], audit.message)
+        guard.audit_id, guard.open = audit.id, True
         delivery.tell_once(store, lambda: owner_news(store))
     if blocks and not guard.open:
         guard.next = [
@@ -385,43 +369,51 @@ def check_guard(
             command("gitmem", "gate", "--paths", *list(blocked)[:CLAIMS_SHOWN], "--anyway", "why"),
         ]
     guard.warnings += [text_of(each) for each in (*blocks, *warns)][:CLAIMS_SHOWN]
-    if problem := GUARD.problem(store.settings()):
-        guard.warnings.append(f"{problem} The default applies.")
-    if budget.is_spent or len(paths) > PATHS_MAX:
-        guard.warnings.append("Not all paths were compared with all claims: there are too many.")
+    problem = GUARD.problem(store.settings())
+    some = "Not all paths were compared with all claims: there are too many."
+    guard.warnings += [f"{problem} The default applies."] if problem else []
+    guard.warnings += [some] if budget.is_spent else []
     return guard
 
 
-def _pass(store: Store, caller: Caller, blocks: Sequence[StandingClaim], reason: str) -> str:
-    """Record that a caller passes claims, and why; return the audit's id."""
-    named = ", ".join(each.id for each in blocks[:20])
-    what = f"{blocks[0].who}'s claim on {paths_text(blocks[0].claim.record['paths'])}"
-    audit = audits.prepare(store, caller, audits.CLAIM, what, f"{reason} ({named})", wu=caller.wu_id)
-    store.record([audit.line], audit.message)
-    return audit.id
+def _others(
+    callers: Sequence[Caller], found: Sequence[StandingClaim], paths: Sequence[str], budget: claims.Budget
+) -> Iterator[tuple[StandingClaim, list[str]]]:
+    """Yield the exclusive claims of others with the paths that each covers."""
+    addresses = {each for caller in callers for each in caller.ids}
+    given = [(each, claims.normal(each)) for each in paths[:PATHS_MAX]]
+    for claim in sorted(found, key=lambda each: each.weight):
+        if not claim.is_of(addresses) and claim.claim.record["mode"] == claims.EXCLUSIVE:
+            touched = list(claim.touched(given, budget))
+            if touched:
+                yield claim, touched
+    budget.is_spent |= len(paths) > PATHS_MAX
 
 
-def _check_reason(anyway: str | None) -> None:
-    if anyway is not None and is_blank(anyway):
+def audit_of(
+    store: Store, caller: Caller, action: str, passed: Sequence[StandingClaim], reason: str, wu: str | None
+) -> audits.Audit:
+    """Return the audit of what a caller does in spite of others' claims, to record with it.
+
+    Args:
+        passed: Their claims, one at least; the first ones are named.
+
+    Raises:
+        UsageError: The reason is invalid. Nothing was written.
+    """
+    named = ", ".join(each.id for each in passed[:OF_AUDIT_MAX])
+    past = f"{passed[0].who}'s claim on {paths_text(passed[0].claim.record['paths'])}"
+    return audits.prepare(store, caller, action, past, f"{reason} ({named})", wu=wu)
+
+
+def check_reason(option: str, reason: str | None) -> None:
+    """Raise UsageError for a reason that is given and empty."""
+    if reason is not None and is_blank(reason):
         raise UsageError(
-            "--anyway is empty. Nothing was written.",
+            f"{option} is empty. Nothing was written.",
             hint="It takes the reason, which is recorded in the log, where everybody can read it.",
             code="no-reason",
         )
-
-
-def _passed_before(
-    guard: Guard,
-    passed: Sequence[StandingClaim],
-    paths: Sequence[tuple[str, str]],
-    budget: claims.Budget,
-) -> list[str]:
-    """Return a sentence about the claims that the caller has passed with a reason, if no other ones are on the paths."""
-    if guard.blocks or guard.warns:
-        return []
-    found = [each for each in passed if any(True for _ in each.touched(paths, budget))][:CLAIMS_SHOWN]
-    named = ", ".join(f"{each.who}'s {each.id}" for each in found)
-    return [f"guard open: you have passed the claims on these paths: {named}"] if found else []
 
 
 def _was_changed_after(
@@ -492,7 +484,9 @@ def _unclaimed(store: Store, paths: Sequence[str]) -> list[str]:
 def _tell_both(store: Store, one: EditedPaths, two: EditedPaths, paths: Sequence[str]) -> int:
     if not edited_paths.sessions_of(store, one) or not edited_paths.sessions_of(store, two):
         return 0
-    new = [path for path in paths if _is_first_overlap(store.repo.state, one, two, path)]
+    pair = sorted((one.worktree, two.worktree))
+    told = edited_paths.path(store.repo.state, TOLD)
+    new = [path for path in paths if _is_first(told, "", *pair, path)]
     ours, theirs = _editors(store, one, new), _editors(store, two, new)
     for sessions, where, others in ((ours, two, theirs), (theirs, one, ours)):
         for session in sessions:
@@ -518,24 +512,23 @@ def _text(store: Store, paths: Sequence[str], where: EditedPaths, others: Sequen
     )
 
 
-def _is_first_overlap(state: str, one: EditedPaths, two: EditedPaths, path: str) -> bool:
-    """Note that two worktrees were told about a path; return False if they were before."""
-    folder = edited_paths.path(state, TOLD)
-    pair = "\0".join([*sorted((one.worktree, two.worktree)), path])
-    name = sha256(pair.encode("utf-8", "surrogatepass")).hexdigest()[:24]
-    local_files.make_dirs(folder)
-    names = local_files.names_in(folder)
-    for each in names if len(names) >= TOLD_MAX else ():
-        local_files.remove_quietly(os.path.join(folder, each))
+def _is_first(folder: str, begin: str, *about: str) -> bool:
+    """Note that somebody was told, by an empty file; return False if that was noted before. Of hooks that run at once one gets True."""
+    name = begin + sha256("\0".join(about).encode("utf-8", "surrogatepass")).hexdigest()[:24]
     try:
+        local_files.make_dirs(folder)
+        names = local_files.names_in(folder)
+        for each in names if len(names) >= TOLD_MAX else ():
+            local_files.remove_quietly(os.path.join(folder, each))
         os.close(local_files.open_file(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT | os.O_EXCL))
     except FileExistsError:
         return False
+    except OSError:
+        return True  # nothing can be noted: better twice than never
     return True
 
 
 REASON_MAX = 120
-WARNED_MAX = 5_000  # files; with more nobody is warned again
 
 
 class EditWarnings(Struct):
@@ -574,10 +567,11 @@ def warnings_of_edit(
         anyway = command("gitmem", "gate", "--paths", *paths[:1], "--anyway", "why")
         last = f"Nothing was changed: gitmem.guard is block. To edit nevertheless: `{anyway}`."
         return EditWarnings("\n".join([*_cut(refused), last]), is_refused=True)
+    noted = state_path(store.repo.state, WARNED)
     warned = [
         _line(path, each)
         for path, each in _touched(paths, guard.warns)
-        if _is_first(store.repo.state, each.claim_id, caller.session_id or "", path)
+        if _is_first(noted, f"{each.claim_id}.", caller.session_id or "", path)
     ]
     problem = GUARD.problem(store.settings()) if warned else ""
     return EditWarnings("\n".join([*_cut(warned), *filter(None, [problem])]))
@@ -601,26 +595,3 @@ def _line(path: str, found: ClaimRow) -> str:
 def _cut(lines: Sequence[str]) -> list[str]:
     more = len(lines) - SHOWN_MAX
     return [*lines[:SHOWN_MAX], *([f"{more} more: `gitmem claim list`"] if more > 0 else [])]
-
-
-def _is_first(state: str, claim_id: str, session: str, path: str) -> bool:
-    """Note a warning; return False if it was noted before. Of hooks that run at once one gets True."""
-    folder = state_path(state, WARNED)
-    digest = sha256(f"{session}\0{path}".encode("utf-8", "surrogatepass")).hexdigest()[:24]
-    try:
-        local_files.make_dirs(folder)
-        if len(local_files.names_in(folder)) >= WARNED_MAX:
-            return False
-    except OSError:
-        return True  # nothing can be noted: better twice than never
-    try:
-        os.close(
-            local_files.open_file(
-                os.path.join(folder, f"{claim_id}.{digest}"), os.O_WRONLY | os.O_CREAT | os.O_EXCL
-            )
-        )
-    except FileExistsError:
-        return False
-    except OSError:
-        return True
-    return True

@@ -243,8 +243,8 @@ def test_owners_are_told_once_who_passed_or_released_their_claim_and_why(
     carry(far, store)
     clock.forward(2 * MINUTE)
     assert told(gauss) == [f"passed: {curie.caller.name} passed your claim {there} on docs/**: a typo"]
-    claim_work.release_of(store, curie.caller, near, "gone")
-    claim_work.release_of(store, curie.caller, there, "merged")
+    claim_work.release(store, curie.caller, [near], reason="gone")[0]
+    claim_work.release(store, curie.caller, [there], reason="merged")[0]
     assert told(bohr) == [f"released: {curie.caller.name} released your claim {near} on src: gone"]
     carry(far, store)
     assert told(gauss) == [f"released: {curie.caller.name} released your claim {there} on docs/**: merged"]

@@ -249,9 +249,7 @@ def test_what_ended_elsewhere_is_perhaps_renewed_for_a_while(store: Store, far: 
     mine = claim_work.claim_paths(store, bohr, ["src"])
     carry(store, far)
     clock.forward(50 * MINUTE)
-    known = claims.standing(store)[0]
-    renewal = claim_work.renewal(store, known, format_at(store.now() + HOUR))
-    store.record([renewal], CommitMessage("Bohr <bohr@example.org>", "renews"))
+    claim_work.claim_paths(store, bohr, ["src"])  # renews it
     clock.forward(15 * MINUTE)
     assert (states(store), states(far)) == ({BOHR: "held"}, {BOHR: "perhaps renewed"})
     taken = claim_work.claim_paths(far, curie, ["src/a.py"])
@@ -307,9 +305,9 @@ def test_another_s_claim_is_released_only_with_a_reason_that_is_audited(store: S
         with pytest.raises(UsageError):
             claim_work.release(store, curie, wrong)
     with pytest.raises(UsageError, match="--reason is empty"):
-        claim_work.release_of(store, curie, made.claim_id, " ")
+        claim_work.release(store, curie, [made.claim_id], reason=" ")[0]
     assert bodies(store) == before
-    released = claim_work.release_of(store, curie, made.claim_id[:12], "his machine is gone")
+    released = claim_work.release(store, curie, [made.claim_id[:12]], reason="his machine is gone")[0]
     assert (released.event, states(store)) == ("release", {})
     (audit,) = (each for line in bodies(store) if (each := records.read_kind("audit", line)))
     assert (audit["audit_id"], audit["action"]) == (released.audit_id, audits.CLAIM_RELEASE)
@@ -393,12 +391,8 @@ def test_what_stands_does_not_depend_on_the_order_of_arrival(
     carry(store, far)
     claim_work.claim_paths(store, bohr, ["docs"], shared=True)
     claim_work.claim_paths(store, bohr, ["src"], lease=3 * HOUR)
-    claim_work.release_of(
-        store,
-        bohr,
-        next(each.id for each in claims.standing(far) if each.claim.owner[0] == CURIE),
-        "gone",
-    )
+    named = next(each.id for each in claims.standing(far) if each.claim.owner[0] == CURIE)
+    claim_work.release(store, bohr, [named], reason="gone")
     carry(store, far)
 
     def described(one: Store) -> list[tuple[object, ...]]:
@@ -423,21 +417,6 @@ def test_what_stands_does_not_depend_on_the_order_of_arrival(
             )
         assert described(third) == described(store) == described(far)
         third.close()
-
-
-def test_a_claim_says_what_it_does_not_cover(store: Store, repo: Path) -> None:
-    """The target of a link, and commits of a submodule or another repository inside; the folder itself is an entry here."""
-    bohr = Agent(store, BOHR).caller
-    Path(repo, "src", "lib", "a").mkdir(parents=True)
-    Path(repo, "src", "lib", ".git").write_text("gitdir: ../../.git/modules/lib\n")
-    Path(repo, "link").symlink_to("src")
-    inside = "Repositories of their own: src/lib. Their commits are not checked here; claim paths there, too."
-    assert claim_work.claim_paths(store, bohr, ["src/lib"]).warnings == []
-    assert claim_work.claim_paths(store, bohr, ["src/lib/a"]).warnings == [inside]
-    assert claim_work.claim_paths(store, bohr, ["src/lib/*"]).warnings == [inside]
-    assert claim_work.claim_paths(store, bohr, ["link"]).warnings == [
-        "A symbolic link, not what it leads to: link."
-    ]
 
 
 def test_a_claim_is_keyed_by_path_and_session_not_by_worktree(

@@ -82,4 +82,3 @@ def test_r21_r23_a_launch_and_a_relaunch_are_recorded_and_shown(run: Run, start:
     assert found["requested_role"]["lifecycle_role"] == "implementer" and found["next"] == [
         f"gitmem task show {id}"
     ]
-    assert "and that worker has not taken it yet" in found["warnings"][0]

@@ -124,7 +124,7 @@ def test_reasons_are_shown_with_what_they_passed(tmp_path: Path) -> None:
         log.gate(wu="WU-1", reason=f"the freeze {HOSTILE}")
         claim = log.claims.claim(["src/a.py"], reason="mine").claim_id
     with opened(path, "Gauss", 3) as log:
-        log.claims.release_of(claim, "Curie is away")
+        log.claims.release(claim, reason="Curie is away")
     data = data_of(path)
 
     gate, release = data["board"]["passed"]
