@@ -521,10 +521,8 @@ def _is_first(folder: str, begin: str, *about: str) -> bool:
         for each in names if len(names) >= TOLD_MAX else ():
             local_files.remove_quietly(os.path.join(folder, each))
         os.close(local_files.open_file(os.path.join(folder, name), os.O_WRONLY | os.O_CREAT | os.O_EXCL))
-    except FileExistsError:
-        return False
-    except OSError:
-        return True  # nothing can be noted: better twice than never
+    except OSError as error:  # where nothing can be noted: better twice than never
+        return not (isinstance(error, FileExistsError) and os.path.isdir(folder))
     return True
 
 
