@@ -85,7 +85,7 @@ def _clones(workbench: Workbench, count: int) -> list[float]:
             )
         for where in (second, first):
             subprocess.run(
-                [gitmem_, "setup", "--publish", "--autosync", "1s"],
+                [gitmem_, "setup", "--publish", "yes", "--autosync", "1s"],
                 cwd=where,
                 env=environment,
                 check=True,

@@ -41,7 +41,7 @@ def agreed(remote: Remote) -> bool:
 
 
 def agree(place: Repo, remote: str = "origin") -> None:
-    """Agree to publish to a remote, as `gitmem setup --publish` does."""
+    """Agree to publish to a remote, as `gitmem setup --publish yes` does."""
     consent.give_consent(
         place, consent.destination(place, remote), consent.BY_SETUP, lines.format_at(BEGINNING)
     )

@@ -430,11 +430,13 @@ def a2a_serve(
         Option("--tenant", "NAME=DIR", "Another repository, for requests with this tenant; repeat for more."),
     ] = None,
     push: Annotated[
-        bool, Flag("--push", "Send what happens to tasks to public URLs that clients name.")
-    ] = False,
-    push_allow_private: Annotated[
-        bool, Flag("--push-allow-private", "The same, also into private networks.")
-    ] = False,
+        str | None,
+        Option(
+            "--push",
+            "public|private",
+            "Send what happens to tasks to URLs of clients; private networks, too.",
+        ),
+    ] = None,
 ) -> None:
     """Serve agents of this repository to clients of the A2A protocol, over HTTP, until Ctrl-C."""
     if not agent:
@@ -443,7 +445,7 @@ def a2a_serve(
             code="no-agent",
             next=["gitmem roster"],
         )
-    from .. import a2a
+    from .. import a2a, values
 
     a2a.serve_agents(
         at,
@@ -453,8 +455,8 @@ def a2a_serve(
         tenants=tenant or (),
         url=url,
         no_token=no_token,
-        push=push or push_allow_private,
-        allow_private=push_allow_private,
+        push=values.choice("--push", push, ("public", "private")) is not None,
+        allow_private=push == "private",
     )
 
 

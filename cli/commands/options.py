@@ -196,9 +196,6 @@ BlockedBy = Annotated[
     Option("--blocked-by", "TASK", "Task that must be finished before it; may be repeated."),
     MODEL,
 ]
-TaskKey = Annotated[
-    str | None, Option("--idempotency-key", "K", "Repeating a task with the same key records nothing new.")
-]
 TaskText = Annotated[str, Argument("TEXT", "Text; - reads standard input."), PLAIN]
 
 LaunchAttempt = Annotated[str | None, Option("--attempt", "LABEL", "A label of this attempt.")]

@@ -15,6 +15,7 @@ from .. import syncing
 from ..environment import Environment, user_state
 from ..render import output
 from ..render import setup as render
+from ..values import choice
 from . import clients
 
 TYPE_CHECKING = False
@@ -39,9 +40,11 @@ def setup(
     scope: Scope = "project",
     git: GitHooks = None,
     publish: Annotated[
-        bool, Flag("--publish", "Consent to publish the log to the remote, now and in later syncs.")
-    ] = False,
-    no_publish: Annotated[bool, Flag("--no-publish", "Withdraw that consent: sync only fetches.")] = False,
+        str | None,
+        Option(
+            "--publish", "yes|no", "Consent to publish the log to the remote, now and in later syncs, or not."
+        ),
+    ] = None,
     ref: Annotated[
         str | None, Option("--ref", "branch|hidden", "Where remotes store the log, for all clones.")
     ] = None,
@@ -55,8 +58,7 @@ def setup(
     from gitmem.sync import autosync as syncs
     from gitmem.sync import init
 
-    if publish and no_publish:
-        raise UsageError("--publish and --no-publish are mutually exclusive. Nothing was written.")
+    choice("--publish", publish, ("yes", "no"))
     every = syncs.normalize_interval(autosync) if autosync is not None else None
     asks = not (yes or dry_run or syncing.is_agent(at))
     found = render.Setup(dry_run)
@@ -64,7 +66,7 @@ def setup(
     names = [] if git and not client else _clients(folders, client, scope, asks=asks)
     hooks = clients.chosen_git_hooks(at, git or [], new=True)
     # Without a repository, only this user's clients are set up.
-    has_log = folders.state is not None or publish or no_publish or ref is not None or autosync is not None
+    has_log = folders.state is not None or not (publish is ref is autosync is None)
     if dry_run:
         _connect(at, found, folders, names, scope, hooks)
         found.next = [_again("setup", names, scope, [hook.name for hook in hooks])]
@@ -72,7 +74,7 @@ def setup(
         return 0
     if has_log:
         store = at.store(long_lived=True)
-        consents = True if publish else False if no_publish else _may_publish(at, asks=asks)
+        consents = publish == "yes" if publish is not None else _may_publish(at, asks=asks)
         if autosync is None and _may_sync(at, consents, asks=asks, yes=yes):
             autosync = every = INTERVAL
         merger = clients.merge_program()

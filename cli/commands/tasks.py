@@ -19,7 +19,6 @@ if TYPE_CHECKING:
         BlockedBy,
         Deadline,
         Flag,
-        Initiative,
         LastReason,
         LaunchAttempt,
         LaunchBranch,
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
         Priority,
         Quiet,
         TaskId,
-        TaskKey,
         TaskLimit,
         TaskText,
         Wu,
@@ -328,9 +326,7 @@ def delegate(
         bool, Flag("--again", "Allow an agent who is already in the chain of delegations."), MODEL
     ] = False,
     blocked_by: BlockedBy = None,
-    idempotency_key: TaskKey = None,
     wu: Wu = None,
-    initiative: Initiative = None,
     quiet: Quiet = False,
 ) -> None:
     """Ask an agent, or whoever has a role, to do something: a task, and a signal that tells about it."""
@@ -359,9 +355,7 @@ def delegate(
         within=own_task(),
         again=again,
         blocked_by=blocked_by,
-        idempotency_key=idempotency_key,
         wu=wu,
-        initiative=initiative,
         **attested,
     )
     at.answer(made, render.delegated, only=[str(made.task["task_id"])] if quiet else None)

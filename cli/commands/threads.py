@@ -196,18 +196,16 @@ def gate(
         bool,
         Flag("--pre-push", "For git's pre-push hook: check the work unit of the branch, or of `gitmem.wu`."),
     ] = False,
-    paths: Annotated[
-        list[str] | None, Option("--paths", "PATH", "Check claims on this path instead. May be repeated.")
-    ] = None,
+    paths: Annotated[list[str] | None, Argument("PATH", "Check claims on these paths instead.")] = None,
     anyway: Annotated[
-        str | None, Option("--anyway", "REASON", "Pass claims on --paths; it is recorded.")
+        str | None, Option("--anyway", "REASON", "Pass claims on PATH; it is recorded.")
     ] = None,
     pre_commit: Annotated[
         bool, Flag("--pre-commit", "For git's pre-commit hook: check claims on the paths on standard input.")
     ] = False,
     new: NewWu = False,
 ) -> int:
-    """Exit 1 while signals to you on a work unit are unread or need your AGREE or REJECT, or others claim --paths."""
+    """Exit 1 while signals to you on a work unit are unread or need your AGREE or REJECT, or others claim PATH."""
     if paths or anyway is not None or pre_commit:
         from .claims import guard
 

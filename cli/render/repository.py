@@ -98,7 +98,7 @@ def init(found: Initialised, changed: Sequence[str]) -> list[str]:
     )  # fmt: skip
     return block(
         found.agreed
-        and f"Consent to publish the log to {url} recorded; `gitmem setup --no-publish` withdraws it",
+        and f"Consent to publish the log to {url} recorded; `gitmem setup --publish no` withdraws it",
         states.get(found.state, found.state),
         f"remotes store it in {locations.get(found.publish, found.publish)}",
         found.remote is not None and _remote(found.remote),

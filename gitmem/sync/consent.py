@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 FOLDER = "consent"
-BY_SETUP, BY_SYNC = "gitmem setup --publish", "gitmem sync --publish"
+BY_SETUP, BY_SYNC = "gitmem setup --publish yes", "gitmem sync --publish"
 
 
 def destination(repo: Repo, remote: str) -> str:

@@ -366,7 +366,7 @@ def check_guard(
     if blocks and not guard.open:
         guard.next = [
             command("gitmem", "signal", "May I commit?", "--to", blocks[0].claim.owner[0]),
-            command("gitmem", "gate", "--paths", *list(blocked)[:CLAIMS_SHOWN], "--anyway", "why"),
+            command("gitmem", "gate", *list(blocked)[:CLAIMS_SHOWN], "--anyway", "why"),
         ]
     guard.warnings += [text_of(each) for each in (*blocks, *warns)][:CLAIMS_SHOWN]
     problem = GUARD.problem(store.settings())
@@ -562,7 +562,7 @@ def warnings_of_edit(
     guard = check_guard(store, [caller], paths, mode=mode, before_edit=True)
     refused = [_line(path, each) for path, each in _touched(paths, guard.blocks)]
     if refused:
-        anyway = command("gitmem", "gate", "--paths", *paths[:1], "--anyway", "why")
+        anyway = command("gitmem", "gate", *paths[:1], "--anyway", "why")
         last = f"Nothing was changed: gitmem.guard is block. To edit nevertheless: `{anyway}`."
         return EditWarnings("\n".join([*_cut(refused), last]), is_refused=True)
     noted = state_path(store.repo.state, WARNED)

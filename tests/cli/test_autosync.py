@@ -220,7 +220,7 @@ def test_a_sync_by_hand_leaves_nothing_to_do(
 ) -> None:
     """Neither the whole one, nor the one that finds nothing new."""
     planck = start("Planck")
-    run("setup", "--publish", "--autosync", "30s")
+    run("setup", "--publish", "yes", "--autosync", "30s")
     folder = repo / ".git" / "gitmem" / "autosync"
     run("signal", "Shall we?", "--broadcast", "--requires-ack", session=planck)
     for _ in range(3):
@@ -269,7 +269,7 @@ def test_its_last_error_shows_until_a_sync_is_good(
     """In the roster, in doctor and in the next sync, with the command to run."""
     planck = start("Planck")
     run("sync")
-    run("setup", "--publish", "--autosync", "30s")
+    run("setup", "--publish", "yes", "--autosync", "30s")
     git("remote", "set-url", "origin", str(tmp_path / "gone.git"), cwd=repo)
     run("signal", "Hello", "--broadcast", "--requires-ack", session=planck)
     be()
@@ -342,11 +342,11 @@ def test_for_real_a_signal_goes_to_the_remote_and_another_clone_gets_it(
 ) -> None:
     """Nobody says sync: the sender signals, the other one looks into its inbox."""
     planck = start("Planck")
-    run("setup", "--publish", "--autosync", "1s")
+    run("setup", "--publish", "yes", "--autosync", "1s")
     other = tmp_path / "other"
     git("clone", "--quiet", str(hub), str(other), cwd=tmp_path)
     git("config", "user.email", "other@example.org", cwd=other)
-    run("setup", "--publish", "--autosync", "1s", cwd=other)
+    run("setup", "--publish", "yes", "--autosync", "1s", cwd=other)
     curie = run("session", "start", "--name", "Curie", "--json", cwd=other).json["session_id"]
     run("signal", "The parser drops tabs", "--broadcast", session=planck)
 

@@ -66,7 +66,7 @@ def test_the_gate_checks_claims_on_paths_as_the_setting_says(run: Run, start: St
     bohr, curie = start("Bohr"), start("Curie")
     run("claim", "src", session=bohr)
 
-    closed = run("gate", "--paths", "src/new.py", session=curie)
+    closed = run("gate", "src/new.py", session=curie)
     assert closed.status == 1
     assert closed.out.startswith(
         "guard closed: others claim paths that you change\n  Bohr claims src · until "
@@ -74,23 +74,23 @@ def test_the_gate_checks_claims_on_paths_as_the_setting_says(run: Run, start: St
     found = Guard([], [])
     found.open, found.blocks = False, run_list(run)
     assert render.guard(found, pre_commit=True)[0].startswith("The commit was stopped: others claim paths")
-    assert run("gate", "--paths", "src/new.py", session=bohr).out.startswith("guard open: nobody else claims")
+    assert run("gate", "src/new.py", session=bohr).out.startswith("guard open: nobody else claims")
 
     git_config(repo, "warn")
-    warned = run("gate", "--paths", "src/new.py", session=curie)
+    warned = run("gate", "src/new.py", session=curie)
     assert (warned.status, "  warning: Bohr claims src · until " in warned.out) == (0, True)
     git_config(repo, "off")
-    ignored = run("gate", "--paths", "src/new.py", session=curie)
+    ignored = run("gate", "src/new.py", session=curie)
     assert (ignored.status, ignored.out.splitlines()[0]) == (
         0,
         "`git config gitmem.guard` is off: claims are not checked.",
     )
     git_config(repo, "blcok\u202e")
-    unclear = run("gate", "--paths", "src/new.py", session=curie)
+    unclear = run("gate", "src/new.py", session=curie)
     assert unclear.status == 1
     assert r"Invalid `git config gitmem.guard`: blcok\u202e; valid are block, warn, off." in unclear.out
     git_config(repo, "block")
-    assert run("gate", "--paths", "src/new.py", "--anyway", "we agreed", session=curie).status == 0
+    assert run("gate", "src/new.py", "--anyway", "we agreed", session=curie).status == 0
     assert "we agreed" in run("log", "--json", session=curie).out
 
 

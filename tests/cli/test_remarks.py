@@ -142,7 +142,7 @@ def test_a_remote_without_a_log_has_none_yet(
     program.chmod(0o755)
     monkeypatch.setattr(sys, "argv", [str(tmp_path / "bin" / "gitmem")])
 
-    assert "origin: no log on this remote yet" in run("setup", "--publish", "--autosync", "off").out
+    assert "origin: no log on this remote yet" in run("setup", "--publish", "yes", "--autosync", "off").out
     assert "Made the branch gitmem on origin" in run("sync").out
     assert "Made the branch" not in run("sync").out
     git("update-ref", "-d", "refs/heads/gitmem", cwd=hub)

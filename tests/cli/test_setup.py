@@ -356,7 +356,7 @@ def test_remove_says_how_to_delete_what_stays(run: Run, repo: Path, start: Calla
 
 
 def test_remove_takes_the_consent_back(run: Run, repo: Path, remote: str) -> None:
-    run("setup", "--publish", "--autosync", "off")
+    run("setup", "--publish", "yes", "--autosync", "off")
     assert (repo / ".git" / "gitmem" / consent.FOLDER).exists()
     run("remove")
     assert run("setup", "--json").json["log"]["publishes_to"] is None

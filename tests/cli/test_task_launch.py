@@ -53,12 +53,12 @@ def test_r18_a_brief_that_nobody_attested_is_exit_2(run: Run, start: Start, repo
 def test_r21_r23_a_launch_and_a_relaunch_are_recorded_and_shown(run: Run, start: Start) -> None:
     """With what was asked and what came; a live worker refuses with exit 1, a launch without a reason with exit 2."""
     planck, bohr = start("Planck"), start("Bohr", "--role", "reviewer/docs")
-    id = run("delegate", "Write it", "--to", "role:implementer/test", "--wu", "WU-7", "--initiative", "INI-1", "-q",
+    id = run("delegate", "Write it", "--to", "role:implementer/test", "--wu", "WU-7", "-q",
              session=planck).out.strip()  # fmt: skip
     made = run("task", "launch", id, "--attempt", "first", "--branch", "wu-7", "--worktree", "../shop-wu7",
                "--client", "codex", "--model", "opus", session=planck)  # fmt: skip
     assert made.out.splitlines()[:2] == [
-        f"{id} · launched · attempt 1 (first) of INI-1 · branch wu-7 · worktree shop-wu7 · WU-7 · codex · opus",
+        f"{id} · launched · attempt 1 (first) · branch wu-7 · worktree shop-wu7 · WU-7 · codex · opus",
         "asked for implementer/test",
     ], made
     refused = run("task", "launch", id, session=planck)

@@ -626,7 +626,7 @@ def test_in_a_clone_that_is_to_sync_by_itself_it_sees_to_that(desk: Desk, tmp_pa
     git("remote", "add", "origin", str(hub), cwd=desk.repo)
     git("push", "--quiet", "origin", "main", cwd=desk.repo)
     desk.run("sync", "--publish")
-    desk.run("setup", "--publish", "--autosync", "1s")
+    desk.run("setup", "--publish", "yes", "--autosync", "1s")
     seen = desk.watch().until_ready()
     git("clone", "--quiet", str(hub), str(far), cwd=tmp_path)
     desk.run("sync", "--publish", cwd=far)

@@ -278,7 +278,7 @@ def test_one_command_lists_everything_that_passed_a_rule(scene: Scene) -> None:
 def test_a_passed_claim_is_named_by_its_owner_and_paths(scene: Scene) -> None:
     """Also one whose owner has released it since, and one that a peer's audit names and that is not in this log."""
     scene.run("claim", "src/prices/**", session=scene.curie)
-    scene.run("gate", "--paths", "src/prices/a.py", "--anyway", "urgent fix", session=scene.bohr)
+    scene.run("gate", "src/prices/a.py", "--anyway", "urgent fix", session=scene.bohr)
     scene.run("claim", "release", session=scene.curie)
     line = scene.lines("log", "--audits").out.splitlines()[0]
     assert line.endswith("Bohr passes Curie's claim on src/prices/**: urgent fix")

@@ -85,7 +85,7 @@ claim src --wu WU-1 --for 2h
 claim list src
 claim list
 claim list --mine
-gate --paths src/new.py
+gate src/new.py
 handoff go_on --to Curie
 claim release
 roster
@@ -157,7 +157,7 @@ mem ready --wu WU-1
 delegate tests --to Curie --role implementer/test --scope paths=tests --wu WU-1
 claim src --for 2h
 claim list src
-gate --paths src/new.py
+gate src/new.py
 claim release
 """
 GROWING = ("line", "signal", "task", "task_launch", "task_link", "path_claim", "entity_line", "mail", "asked")  # fmt: skip

@@ -182,7 +182,7 @@ def test_hidden_is_agreed_by_all_clones(tmp_path: Path, desk: Desk, git: Git) ->
     git("init", "--quiet", "--bare", str(hub))
     git("remote", "add", "origin", str(hub), cwd=desk.repo)
     git("push", "--quiet", "origin", "HEAD:main", cwd=desk.repo)
-    assert desk("setup", "--ref", "hidden", "--publish", "--json").json["log"]["publish"] == "hidden"
+    assert desk("setup", "--ref", "hidden", "--publish", "yes", "--json").json["log"]["publish"] == "hidden"
     planck = desk.start("Planck")
     desk.send(planck, "Hello")
     assert desk("sync").status == 0
@@ -190,7 +190,7 @@ def test_hidden_is_agreed_by_all_clones(tmp_path: Path, desk: Desk, git: Git) ->
     assert "refs/heads/gitmem" not in git("for-each-ref", cwd=hub)
     git("clone", "--quiet", "--branch", "main", str(hub), str(other))
     assert git("branch", "--all", "--list", "*gitmem*", cwd=other) == ""
-    said = desk("setup", "--publish", "--json", cwd=other)
+    said = desk("setup", "--publish", "yes", "--json", cwd=other)
     assert said.json["log"]["publish"] == "hidden"
     curie = desk.start("Curie", cwd=other)
     desk.send(curie, "Hi", cwd=other)

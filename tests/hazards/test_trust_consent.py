@@ -200,7 +200,7 @@ def test_the_library_has_the_same_rule(planck: Path, hub: Path, git: Git) -> Non
 def test_setup_does_not_call_a_clone_with_unsent_records_up_to_date(planck: Path, hub: Path) -> None:
     """Neither in text nor in JSON; after a sync it is."""
     assert (
-        gitmem("setup", "--publish", "--autosync", "off", cwd=planck).status == 0
+        gitmem("setup", "--publish", "yes", "--autosync", "off", cwd=planck).status == 0
         and gitmem("sync", cwd=planck).status == 0
     )
     speak(planck, "Not sent yet.")
@@ -212,9 +212,9 @@ def test_setup_does_not_call_a_clone_with_unsent_records_up_to_date(planck: Path
 
 
 def test_setup_agrees_where_it_is_told_and_says_to_which_url(planck: Path, hub: Path, git: Git) -> None:
-    """Itself it publishes nothing; `--no-publish` and `remove` take the agreement back."""
+    """Itself it publishes nothing; `--publish no` and `remove` take the agreement back."""
     assert gitmem("setup", "--yes", "--json", cwd=planck).json["log"]["publishes_to"] is None
-    said = gitmem("setup", "--publish", "--autosync", "off", "--json", cwd=planck)
+    said = gitmem("setup", "--publish", "yes", "--autosync", "off", "--json", cwd=planck)
     assert (said.status, said.json["log"]["publishes_to"], said.json["log"]["autosync"]) == (
         0,
         str(hub),
@@ -223,12 +223,12 @@ def test_setup_agrees_where_it_is_told_and_says_to_which_url(planck: Path, hub: 
     assert f"publishes the log to {hub}" in gitmem("setup", cwd=planck).text
     assert published(hub, git) == ""
     assert gitmem("sync", cwd=planck).status == 0
-    for back in (["setup", "--no-publish"], ["remove"]):
+    for back in (["setup", "--publish", "no"], ["remove"]):
         assert gitmem(*back, cwd=planck).status == 0
         speak(planck, "Not for others.")
         assert gitmem("sync", cwd=planck).status == 2
-        assert gitmem("setup", "--publish", "--autosync", "off", cwd=planck).status == 0
-    assert gitmem("setup", "--no-publish", "--json", cwd=planck).json["log"]["publishes_to"] is None
+        assert gitmem("setup", "--publish", "yes", "--autosync", "off", cwd=planck).status == 0
+    assert gitmem("setup", "--publish", "no", "--json", cwd=planck).json["log"]["publishes_to"] is None
 
 
 def test_another_url_of_the_same_remote_needs_another_consent(planck: Path, hub: Path, git: Git) -> None:
@@ -364,7 +364,7 @@ def test_what_a_clone_brings_and_a_peer_writes_gives_no_consent(planck: Path, hu
 
 def test_a_forged_or_torn_file_is_no_consent(planck: Path, hub: Path) -> None:
     """One of another url under this url's name, and one that a crash left empty."""
-    assert gitmem("setup", "--publish", cwd=planck).status == 0
+    assert gitmem("setup", "--publish", "yes", cwd=planck).status == 0
     (file,) = [each for each in (planck / ".git/gitmem/consent").iterdir() if len(each.name) == 64]
     for content in (b"", b"{", b"[]", b'{"url": "https://example.org/x"}', file.read_bytes()[:-20]):
         file.write_bytes(content)
@@ -432,8 +432,8 @@ def test_setup_without_a_word_about_it_changes_no_consent(planck: Path, hub: Pat
 
 def test_setup_says_first_to_which_url_it_agreed(planck: Path, hub: Path) -> None:
     first, again = (
-        gitmem("setup", "--publish", cwd=planck),
-        gitmem("setup", "--publish", "--json", cwd=planck),
+        gitmem("setup", "--publish", "yes", cwd=planck),
+        gitmem("setup", "--publish", "yes", "--json", cwd=planck),
     )
 
     assert first.text.splitlines()[0].startswith(f"Consent to publish the log to {hub}")
@@ -457,7 +457,7 @@ def test_an_agent_is_told_to_ask_its_user(planck: Path, marker: str) -> None:
     env = {marker: "1"}
     gitmem("session", "start", cwd=planck, env=env)
     signal = ["signal", "One more.", "--broadcast", "--sync"]
-    for args, then in ((["sync"], []), (signal, ["thread"]), (["setup", "--no-publish"], ["roster"])):
+    for args, then in ((["sync"], []), (signal, ["thread"]), (["setup", "--publish", "no"], ["roster"])):
         said, answer = gitmem(*args, cwd=planck, env=env), gitmem(*args, "--json", cwd=planck, env=env)
         assert "next: gitmem sync --publish" not in said.text
         assert [each.split()[1] for each in answer.json["next"]] == then

@@ -409,7 +409,7 @@ VIEWS = [
     ["task", "list"], ["task", "list", "--stuck"], ["task", "list", "--tree"], ["task", "list", "--stats"],
     *(["task", "show", f"task-evil000{number}"] for number in range(1, 6)), ["task", "show", "{asked}"],
     ["task", "wait", "task-evil0002", "--timeout", "0"], ["task", "list", "--tree", "task-evil0001"], ["task", "show", "--check-brief", "task-evil0001"],
-    ["claim", "list"], ["claim", "list", "src/a.py", "docs"], ["gate", "--paths", "src/a.py"], ["overlap"], ["role"], ["role", "--check"],
+    ["claim", "list"], ["claim", "list", "src/a.py", "docs"], ["gate", "src/a.py"], ["overlap"], ["role"], ["role", "--check"],
     ["doctor"], ["mem", "context"], ["mem", "ready", "--wu", "WU-7"], ["mem", "recover"], ["show", "sess-evil0000"], ["claim", "src/b.py"],
     ["delegate", "Check it too", "--to", MALLORY, "--role", "reviewer", "--wu", "WU-7"], ["delegate", "Check", "--to", "role:x/y", "--wu", "WU-7"],
     ["task", "take", "task-evil0001"], ["task", "message", "--ask", "task-evil0001", "Why?"], ["task", "done", "task-evil0001", "So"], ["task", "take", "task-evil0003"],

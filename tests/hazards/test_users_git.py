@@ -439,7 +439,7 @@ def test_a_claimed_path_that_the_committer_changes_then_is_refused(
 
     assert refused.returncode == 1, refused
     (proposed,) = [line for line in refused.stderr.splitlines() if "--anyway" in line]
-    assert "--paths a.txt" in proposed and "0.txt" not in proposed
+    assert "gate a.txt" in proposed and "0.txt" not in proposed
     words = proposed.partition("gitmem ")[2].split()
     assert merging_two.desk(*words, session=merging_two.ben).status == 0
     assert merging_two.git(*go_on, ada=False, check=False).returncode == 0

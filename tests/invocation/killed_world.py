@@ -57,7 +57,7 @@ class World:
         for each in self.clones:
             git("config", "user.email", "person@example.org", cwd=each)
             if other is not None:
-                self.finish(self.command(each, "setup", "--publish", "--autosync", "1s", "--json"))
+                self.finish(self.command(each, "setup", "--publish", "yes", "--autosync", "1s", "--json"))
                 agree(find(str(each)))
 
     def start(self, folder: Path, job: Callable[[], int], step: int = 0) -> Process:

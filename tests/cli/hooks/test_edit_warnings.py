@@ -83,8 +83,8 @@ def test_only_the_setting_keeps_an_edit_from_happening(
         out = hook(client, EDITS[client], **editing(client, "src/a.py")).out  # type: ignore[arg-type]
         text = refusal(client, EDITS[client], out)
         assert text.startswith("src/a.py: Bohr claims it until 20")
-        assert text.endswith("`gitmem gate --paths src/a.py --anyway why`.")
-    assert run("gate", "--paths", "src/a.py", "--anyway", "agreed by phone", session=session).status == 0
+        assert text.endswith("`gitmem gate src/a.py --anyway why`.")
+    assert run("gate", "src/a.py", "--anyway", "agreed by phone", session=session).status == 0
     assert hook(client, EDITS[client], **editing(client, "src/a.py")).out == ""  # type: ignore[arg-type]
 
 
