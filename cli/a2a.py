@@ -97,12 +97,10 @@ def served_log(at: Environment, *, push: bool, allow_private: bool) -> ServedLog
     """Return the log of a repository; what is recorded in it is committed and synced meanwhile."""
     from gitmem.calls.a2a_server import ServedLog
 
-    from . import background, syncing
-
     store = at.store(long_lived=True)
-    store.after_record = lambda: background.start_committer(at)
+    store.after_record = at.start_committer
     store.allow_secret = False  # others write here
-    found = ServedLog(store, lambda: syncing.autosync_if_due(at), report=output.tell)
+    found = ServedLog(store, at.sync_if_due, report=output.tell)
     if push:
         from gitmem.calls.push import Push
 

@@ -8,43 +8,6 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Protocol
-
-    from gitmem.repo import Repo
-    from gitmem.store import Store
-
-    class OpenedRepo(Protocol):
-        """The part of `environment.Environment` that the committer and syncs use."""
-
-        directory: str | None
-
-        @property
-        def client(self) -> str | None:
-            """The client whose marker variable is set."""
-            ...
-
-        @property
-        def client_session(self) -> tuple[str, str] | None:
-            """The variable of the client that runs us, and the session id in it."""
-            ...
-
-        @property
-        def repo(self) -> Repo:
-            """The repository that the command works in."""
-            ...
-
-        @property
-        def same_repo_options(self) -> list[str]:
-            """The options with which another process finds the same repository."""
-            ...
-
-        def external_wals(self) -> tuple[list[str], list[str]]:
-            """Return the folders of write-ahead logs outside the repository: those to write to, and those to read."""
-            ...
-
-        def store(self, *, long_lived: bool = False) -> Store:
-            """Open the store on the first call; return the same one afterwards."""
-            ...
 
 
 COMMIT_AFTER = "GITMEM_COMMIT_AFTER"  # an environment variable
@@ -76,20 +39,6 @@ def commit_window() -> float:
     from gitmem import commit_process
 
     return commit_process.window(os.environ.get(COMMIT_AFTER))
-
-
-def start_committer(at: OpenedRepo) -> None:
-    """Start the committer, or commit in this process where ended processes would remain as zombies."""
-    from gitmem import commit_process
-    from gitmem.errors import GitmemError
-
-    if commit_process.is_wanted(at.repo):
-        start([*at.same_repo_options, "background", "commit-waiting"])
-    elif commit_process.is_off(at.repo):
-        try:
-            at.store().commit_waiting()
-        except (GitmemError, OSError):
-            return  # the records wait, and doctor reports why
 
 
 def program() -> list[str]:

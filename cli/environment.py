@@ -186,7 +186,7 @@ class Environment:
         self.reads_signals = False  # a live session reads its signals
         self.stop: StopWatching | None = None  # of a server: ends a wait early, as else a signal does
         self.is_repeated = False  # whether this is the second try, after a damaged index was removed
-        output.set_options(directory, as_, self.has_remote)
+        output.set_options(directory, as_, self.has_remote, self.is_agent)
         self._shown: dict[str, str] = {}
         if as_ == "":  # an unset variable in a script must not change the caller
             raise UsageError(
@@ -195,6 +195,10 @@ class Environment:
                 code="unknown-session",
                 next=["gitmem roster"],
             )
+
+    def is_agent(self) -> bool:
+        """Return whether a client's variable shows that an agent runs the command."""
+        return self.client is not None or self.client_session is not None
 
     def has_remote(self) -> bool:
         """Return whether the repository has a remote; True without a repository that can be read."""
@@ -234,15 +238,56 @@ class Environment:
             store.close(closes_index=not ends)
             _left.extend([store] if ends else [])
         if store is not None and store.recorded and store.commit_after and store.log.left_in is None:
-            from . import background
-
-            background.start_committer(self)
+            self.start_committer()
         if (self.reads_signals or (store is not None and store.wrote)) and self._may_sync():
-            from gitmem import commit_process
+            self._start_autosync(store.wrote if store is not None else 0)
 
-            from . import syncing
+    def start_committer(self) -> None:
+        """Start the committer, or commit in this process where ended processes would remain as zombies."""
+        from gitmem import commit_process
 
-            syncing.start_autosync(self, store.wrote if store is not None else commit_process.IF_DUE)
+        if commit_process.is_wanted(self.repo):
+            self._start("commit-waiting")
+        elif commit_process.is_off(self.repo):
+            try:
+                self.store().commit_waiting()
+            except (GitmemError, OSError):
+                return  # the records wait, and doctor reports why
+
+    def _start(self, job: str) -> None:
+        """Start a background process for this repository."""
+        from . import background
+
+        background.start([*self.same_repo_options, "background", job])
+
+    def sync_if_due(self) -> None:
+        """Start a background sync from a long-lived process, which calls this repeatedly and keeps its store open."""
+        store = self.store()
+        how, store.wrote = store.wrote, 0
+        self._start_autosync(how)
+
+    def _start_autosync(self, how: int) -> None:
+        """Start a background sync if autosync is on and a sync is due.
+
+        The calling command has done its work: this must not delay it, and no error here becomes an error of it.
+
+        Args:
+            how: `IF_DUE`, `LATER` or `NOW` of `commit_process`.
+        """
+        from gitmem.sync import autosync
+
+        from . import background
+
+        try:
+            if self.repo.by_folder:  # a commit may contain such a repository
+                from gitmem.sync.sync_remotes import refuse_untrusted
+
+                refuse_untrusted(self.repo)
+            if autosync.wants(self.repo, how, time.time()):
+                directory = ["-C", self.directory] if self.directory else []
+                background.start([*directory, "background", "autosync"])
+        except Exception:
+            return
 
     def _may_sync(self) -> bool:
         """Return whether the config mentions autosync. Most don't, and then nothing is imported for it."""
@@ -430,7 +475,7 @@ class Environment:
                 progress=None if self.is_hook else output.progress(),
             )
             self._store.allow_secret = self.allows_secret and not self.is_hook
-            self._store.starts_upkeep = self._start_upkeep
+            self._store.starts_upkeep = lambda: self._start("upkeep")
             output.set_addresses(self.short_address)
             self._store.log.wal_parents = wal_parents()
             if not self.is_hook:
@@ -445,15 +490,6 @@ class Environment:
         if address not in self._shown:
             self._shown[address] = presence.short_address(self.store(), address)
         return self._shown[address]
-
-    def external_wals(self) -> tuple[list[str], list[str]]:
-        """Return the folders of write-ahead logs outside the repository, see the function of this name."""
-        return external_wals(self.repo)
-
-    def _start_upkeep(self) -> None:
-        from . import background
-
-        background.start([*self.same_repo_options, "background", "upkeep"])
 
 
 def run_in(make: Callable[[], At], job: Callable[[At], Answer]) -> Answer:

@@ -5,25 +5,17 @@ from __future__ import annotations
 import os
 import time
 
-from gitmem.commit_process import IF_DUE
 from gitmem.errors import UsageError
-from gitmem.sync import autosync
 
 from . import background
+from .environment import Environment, external_wals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitmem.sync.sync_remotes import SyncResult
 
-    from .background import OpenedRepo
 
-
-def is_agent(at: OpenedRepo) -> bool:
-    """Return whether a client's variable shows that an agent runs the command."""
-    return at.client is not None or at.client_session is not None
-
-
-def confirm(at: OpenedRepo, question: str, refused: UsageError) -> None:
+def confirm(at: Environment, question: str, refused: UsageError) -> None:
     """Ask at the terminal whether to go on.
 
     Args:
@@ -34,7 +26,7 @@ def confirm(at: OpenedRepo, question: str, refused: UsageError) -> None:
     """
     from .render import output
 
-    by_agent = is_agent(at)
+    by_agent = at.is_agent()
     answer = None if by_agent else output.ask(question)
     if answer:
         return
@@ -45,7 +37,7 @@ def confirm(at: OpenedRepo, question: str, refused: UsageError) -> None:
     raise refused
 
 
-def sync_usual(at: OpenedRepo, timeout: float) -> SyncResult:
+def sync_usual(at: Environment, timeout: float) -> SyncResult:
     """Sync with the usual remote; if nothing is new, that costs only one query of the remote."""
     from gitmem.sync import sync_remotes as operation
 
@@ -54,8 +46,7 @@ def sync_usual(at: OpenedRepo, timeout: float) -> SyncResult:
     def meanwhile() -> list[str]:
         from .render import repository  # noqa: F401  (needed in a moment, and the remote takes its time)
 
-        written, read = at.external_wals()
-        return [*written, *read]
+        return [each for folders in external_wals(repo) for each in folders]
 
     looked = operation.check_noop(repo, meanwhile, time.time(), timeout)
     if looked is not None and looked.unchanged:
@@ -63,7 +54,7 @@ def sync_usual(at: OpenedRepo, timeout: float) -> SyncResult:
     return operation.sync(at.store(long_lived=True), timeout=timeout, looked=looked)
 
 
-def sync_after_command(at: OpenedRepo) -> tuple[list[str], bool, str]:
+def sync_after_command(at: Environment) -> tuple[list[str], bool, str]:
     """Sync with the usual remote, without consenting to anything.
 
     Returns:
@@ -78,7 +69,7 @@ def sync_after_command(at: OpenedRepo) -> tuple[list[str], bool, str]:
         return [f"Not synced: {error.message}"], False, "gitmem sync"
     good = ("synced", "up-to-date")
     again = synced.next[0] if synced.status == 2 else "gitmem sync"
-    if is_agent(at) and synced.status == 2:
+    if at.is_agent() and synced.status == 2:
         sync_remotes.reword_for_agent(synced)
         again = ""  # its user decides
     failures = [
@@ -91,33 +82,7 @@ LIMIT_SECONDS = 300  # for one sync with all its git processes; each of them has
 GIT_SECONDS = 30.0
 
 
-def start_autosync(at: OpenedRepo, how: int) -> None:
-    """Start a background sync if autosync is on and a sync is due.
-
-    The calling command has done its work: this must not delay it, and no error here becomes an error of it.
-
-    Args:
-        how: `IF_DUE`, `LATER` or `NOW`, see `sync.autosync`.
-    """
-    try:
-        if at.repo.by_folder:  # a commit may contain such a repository
-            from gitmem.sync.sync_remotes import refuse_untrusted
-
-            refuse_untrusted(at.repo)
-        if autosync.wants(at.repo, how, time.time()):
-            background.start([*(["-C", at.directory] if at.directory else []), "background", "autosync"])
-    except Exception:
-        return
-
-
-def autosync_if_due(at: OpenedRepo) -> None:
-    """Start a background sync from a long-lived process, which calls this repeatedly and keeps its store open."""
-    store = at.store()
-    how, store.wrote = store.wrote, IF_DUE
-    start_autosync(at, how)
-
-
-def run_autosync(at: OpenedRepo) -> int:
+def run_autosync(at: Environment) -> int:
     """Run the background process: sync once if it is due, and print nothing.
 
     Returns:
@@ -146,7 +111,7 @@ def _detach() -> None:
         return
 
 
-def _sync_in_time(at: OpenedRepo) -> SyncResult:
+def _sync_in_time(at: Environment) -> SyncResult:
     """Sync, and end all git processes at the time limit.
 
     Raises:

@@ -76,7 +76,7 @@ def call(
     from gitmem.calls.call_result import ALL, ANY
     from gitmem.outcome import command
 
-    from .. import a2a, syncing
+    from .. import a2a
     from ..values import choice, metadata, typed, words
     from .watch import WatchEnded
 
@@ -102,7 +102,7 @@ def call(
         return 0
     with contextlib.ExitStack() as stack:
         options["stop"] = at.stop or stack.enter_context(WatchEnded())
-        options["tick"] = lambda: syncing.autosync_if_due(at)
+        options["tick"] = at.sync_if_due
         if is_remote := a2a.is_url(agent):
             ids: set[str] = set()
             options["began"] = ids.update
@@ -129,25 +129,21 @@ def wait(at: Environment, ids: TaskIds, timeout: CallTimeout = None) -> int:
     """Wait for the results of tasks, and accept those that your session wrote; exit 6 after the time limit."""
     from gitmem.calls import call as calls
 
-    from .. import a2a, syncing
+    from .. import a2a
     from .watch import WatchEnded
 
     store, caller = committing(at), at.caller()
     untold = a2a.cancel_there(store, ids)
     with WatchEnded() as stop, a2a.following(store, ids):
-        found = calls.wait(
-            store, caller, ids, timeout=seconds(timeout), stop=stop, tick=lambda: syncing.autosync_if_due(at)
-        )
+        found = calls.wait(store, caller, ids, timeout=seconds(timeout), stop=stop, tick=at.sync_if_due)
     found.warnings += untold
     return _answer(at, found)
 
 
 def committing(at: Environment, *, long_lived: bool = False) -> Store:
     """Return the store of a command that goes on after a record: what it records is committed meanwhile."""
-    from .. import background
-
     store = at.store(long_lived=long_lived)
-    store.after_record = lambda: background.start_committer(at)
+    store.after_record = at.start_committer
     return store
 
 
@@ -197,7 +193,6 @@ def serve_agent(
     from gitmem.agents import lifecycle
     from gitmem.calls import worker
 
-    from .. import syncing
     from ..values import lease as leased
     from ..values import words
     from .watch import WatchEnded
@@ -229,7 +224,7 @@ def serve_agent(
             if runs is not None:
                 runs.clean()
             worker.Worker(
-                store, own, runs or start, stop=stop, lease=lease_seconds, tick=lambda: syncing.autosync_if_due(at),
+                store, own, runs or start, stop=stop, lease=lease_seconds, tick=at.sync_if_due,
                 report=output.tell,
             ).serve()  # fmt: skip
         finally:

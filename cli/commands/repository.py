@@ -64,7 +64,7 @@ def sync(
             sync_remotes.report_consent(at.store(), synced.remotes)
     else:
         synced = syncing.sync_usual(at, seconds)
-    if syncing.is_agent(at) and synced.status == 2:
+    if at.is_agent() and synced.status == 2:
         from gitmem.sync import sync_remotes
 
         sync_remotes.reword_for_agent(synced)

@@ -11,7 +11,6 @@ from gitmem.errors import GitmemError, StoreError, UsageError
 from gitmem.log.lock import Lock
 from gitmem.outcome import command
 
-from .. import syncing
 from ..environment import Environment, user_state
 from ..render import output
 from ..render import setup as render
@@ -60,7 +59,7 @@ def setup(
 
     choice("--publish", publish, ("yes", "no"))
     every = syncs.normalize_interval(autosync) if autosync is not None else None
-    asks = not (yes or dry_run or syncing.is_agent(at))
+    asks = not (yes or dry_run or at.is_agent())
     found = render.Setup(dry_run)
     folders = clients.client_folders(at, scope)
     names = [] if git and not client else _clients(folders, client, scope, asks=asks)
@@ -91,8 +90,6 @@ def setup(
         found.next = ["gitmem roster", *(step for step in found.log.next if "sync" in step.split())]
     if found.status:
         found.next = ["gitmem doctor"]
-    if syncing.is_agent(at):  # the agent's user decides what is published
-        found.next = [each for each in found.next if "--publish" not in each.split()]
     at.answer(found, render.setup)
     return found.status
 

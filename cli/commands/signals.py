@@ -90,7 +90,7 @@ def _publish(at: Environment, sent: Sent) -> None:
     sent.warnings = [each for each in sent.warnings if not each.startswith(whereabouts.UNSENT)]
     sent.warnings += threads.away(at.store(), sent.signal["signal_id"], sent.signal.get("recipients") or ())
     sent.warnings += failures
-    sent.next = [command for command in sent.next if command != "gitmem sync"]
+    sent.next = [command for command in sent.next if command not in output.SYNCS]
     if sent.pushed:
         one = history.show(at.store(), sent.signal["signal_id"])
         sent.commit = one.commit

@@ -130,10 +130,8 @@ def converged(
         raise UsageError("Expected one thread or signal id.", next=["gitmem converged --help"])
     import time
 
-    from gitmem import commit_process
     from gitmem.signals import threads, watch
 
-    from .. import syncing
     from ..syncing import sync_after_command
 
     stop = at.stop or watch.NeverSet()
@@ -146,7 +144,7 @@ def converged(
             if sync:
                 failures, _, _ = sync_after_command(at)
             else:
-                syncing.start_autosync(at, commit_process.IF_DUE)
+                at.sync_if_due()
             sync_at = time.monotonic() + SYNC_EVERY_SECONDS
         seen = waker.stamp()  # before the read: a signal that arrives during it counts as a change
         with at.store().one_look():

@@ -13,7 +13,6 @@ from gitmem.calls import client_run
 from gitmem.errors import UsageError
 from gitmem.outcome import Struct
 
-from .. import syncing
 from ..background import program
 from ..environment import Environment, external_wals
 from ..render import output
@@ -298,7 +297,7 @@ def _watch_loop(at: Environment, seen: Watch, showing: SignalPrinter, syncs: Bac
             tell(f"watch ended: the session of {seen.of.name} has ended")
             return
         if syncs is None:
-            syncing.autosync_if_due(at)
+            at.sync_if_due()
         elif (notice := syncs.tick()) is not None:
             tell(notice)
         seen.store.log.read_also(external_wals(at.repo)[1])

@@ -57,6 +57,10 @@ class CallEnvironment(Environment):
         self.allows_secret = self.calls_servers = False
         self.reads_signals = True  # nothing else syncs for the client
 
+    def is_agent(self) -> bool:
+        """Return True."""
+        return True
+
     def who(self) -> CallerClaims:
         """Return everything that identifies the caller."""
         who = super().who()

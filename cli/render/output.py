@@ -43,8 +43,9 @@ _state = {"written": False, "for_models": False, "last": False}
 OF_NOBODY = frozenset(("session start", "setup", "remove", "doctor", "sync", "schema", "view", "mcp", "completion"))  # fmt: skip
 NOTHING = "Nothing new for {}"  # of an empty inbox, with its reader
 SYNCS = ("gitmem sync", "gitmem sync --publish")
+PUBLISH = " --publish"
 _typed: dict[str, str] = {}
-_remote: list[Callable[[], bool]] = []  # at most one
+_known: list[Callable[[], bool]] = []  # none, or two: see `set_options`
 TEXTS = frozenset(("message", "content", "payload", "context", "metadata"))  # of peers, shown as they are
 _short: list[Callable[[str], str]] = []  # at most one
 _notice: list[Callable[[], Outcome | None]] = []  # at most one
@@ -193,7 +194,7 @@ def begin(variables: Mapping[str, str] | None = None) -> None:
     """
     _state["written"] = False
     _typed.clear()
-    _remote.clear()
+    _known.clear()
     _short.clear()
     _Screen.variables, _Screen.is_known, _Screen.terminal = variables, False, None
     _Screen.progress = None
@@ -269,10 +270,10 @@ def is_flushed() -> bool:
     return True
 
 
-def set_options(directory: str | None, as_: str | None, has_remote: Callable[[], bool] | None = None) -> None:
-    """Remember -C and --as as typed, for `with_options`, and what tells whether the repository has a remote."""
+def set_options(directory: str | None, as_: str | None, *known: Callable[[], bool]) -> None:
+    """Remember -C and --as as typed, for `with_options`, and what tells whether the repository has a remote, and whether an agent runs the command."""
     _typed.update((option, value) for option, value in (("-C", directory), ("--as", as_)) if value)
-    _remote[:] = [has_remote] if has_remote is not None else _remote
+    _known[:] = known or _known
 
 
 def forget_caller() -> None:
@@ -283,16 +284,18 @@ def forget_caller() -> None:
 def with_options(commands: Sequence[str]) -> list[str]:
     """Return the commands of a `next` with -C and --as, so a copy acts in the same place and as the same caller.
 
-    Without a remote there is nothing to sync with, and no `gitmem sync`.
+    Without a remote there is nothing to sync with, and no `gitmem sync`. An agent runs what `next` says, and only its user may publish.
     """
     if any(each in SYNCS for each in commands) and lacks_remote():
         commands = [each for each in commands if each not in SYNCS]
+    if any(PUBLISH in each for each in commands) and _known and _known[1]():
+        commands = [each for each in commands if PUBLISH not in each]
     return [_continuation(each) for each in commands] if _typed else list(commands)
 
 
 def lacks_remote() -> bool:
     """Return whether this is a repository without a remote."""
-    return bool(_remote) and not _remote[0]()
+    return bool(_known) and not _known[0]()
 
 
 def typed(text: str) -> str:

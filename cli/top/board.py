@@ -22,7 +22,7 @@ from gitmem.work import claim_work, stuck, task_list
 from gitmem.work import handoffs as task_details
 from gitmem.work.claims import HELD
 
-from .. import background, failure, syncing
+from .. import failure
 from ..environment import external_wals
 from ..render import claims as claim_text
 from ..render import output
@@ -448,7 +448,7 @@ class LogAccess:
         self._at = at
         self._who = at.who()
         self._store = at.store()
-        self._store.after_record = lambda: background.start_committer(at)
+        self._store.after_record = at.start_committer
         output.begin()  # lines for the screen have no colours of their own and any width
         output.set_options(at.directory, at.as_)
         output.set_addresses(at.short_address)
@@ -519,7 +519,7 @@ class LogAccess:
         until = time.monotonic() + AGES_SECONDS
         first = True
         while not (self._stop.is_set() or self._again.is_set()) and time.monotonic() < until:
-            syncing.autosync_if_due(self._at)
+            self._at.sync_if_due()
             if waker.wait(stamp, TICK_SECONDS):
                 return
             if first:

@@ -105,9 +105,11 @@ def after(
     found = []
     thread_id = signal.get("thread_id")
     if any(each.elsewhere for each in resolved) or (not resolved and is_unpublished(store)):
-        from ..sync import autosync
+        from ..sync import autosync, consent, sync_remotes
 
-        if autosync.interval(store.repo) is None:
+        if sync_remotes.unpublished(store) is not None:
+            found.append(consent.BY_SYNC)
+        elif autosync.interval(store.repo) is None:
             found.append("gitmem sync")
     senders = (signal["sender_identity"], signal.get("sender_session"))
     asks_others = not resolved or any(each.address not in senders for each in resolved)

@@ -42,10 +42,12 @@ def of_record(store: Store, id: str, away: Sequence[str]) -> list[str]:
 
 def unsent(store: Store, id: str) -> str:
     """Return the sentence about a record that only this clone has."""
-    from . import autosync, sync_remotes
+    from . import autosync, consent, sync_remotes
 
-    comes = autosync.interval(store.repo) is not None and sync_remotes.consent_remark(store) is None
-    how = "automatic sync sends it" if comes else "gitmem sync"
+    if sync_remotes.unpublished(store) is not None:
+        how = f"your user may agree to publish: {consent.BY_SYNC}"
+    else:
+        how = "gitmem sync" if autosync.interval(store.repo) is None else "automatic sync sends it"
     return f"{UNSENT}: {id} is only in this clone ({how})"
 
 

@@ -210,6 +210,10 @@ def test_a_broadcast_reaches_others_by_sync(run: Run, start: Start, remote: Path
     planck, _ = start("Planck"), start("Curie")
 
     run("sync", "--publish")
+    run("setup", "--publish", "no")
+    assert steps(run("signal", "Hello", session=planck))[0] == "gitmem sync --publish"
+    assert "--publish" not in run("signal", "Hello", session=planck, CLAUDECODE="1").out
+    run("sync", "--publish")
     assert steps(run("signal", "Hello", session=planck))[0] == "gitmem sync"
     assert "gitmem sync" not in steps(run("signal", "Hello", "--to", "Curie", session=planck))
     sent = run("signal", "Hello", "--sync", "--json", session=planck).json
