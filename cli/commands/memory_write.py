@@ -75,7 +75,7 @@ def create(
     if text is None:
         raise UsageError(
             "Missing text. Nothing was written.",
-            hint="Example: gitmem mem create 'The parser drops tabs' --type bug",
+            hint="Example: `gitmem mem create 'The parser drops tabs' --type bug`",
             next=["gitmem mem create --help"],
         )
     created = edit.create(at.memory(), at.caller(), typed(text, "text") or "", private=private, **options)

@@ -48,11 +48,13 @@ class ToolCalls(Struct):
         session: Runs the jobs of calls in its thread.
         delivery: Delivers signals and marks them.
         network: The thread that waits for remotes, so that no other call has to.
+        served: The names of the tools.
     """
 
     _session: McpSession
     _delivery: SignalDelivery
     _network: Worker
+    served: Sequence[str]
 
     async def __call__(self, ctx: Ctx, tool: str, given: Mapping[str, Any]) -> CallToolResult:
         """Answer a call, after pending answers were marked. An error becomes the result.
@@ -73,7 +75,7 @@ class ToolCalls(Struct):
                 return await self._slowly(ctx, path, values)
             return await self._session.run(lambda at: self._answer(at, self._run(at, path, values)))
         except Exception as error:
-            return tool_results.of_error(error, tool)
+            return tool_results.of_error(error, tool, self.served)
 
     def _run(self, at: CallEnvironment, path: str, values: Mapping[str, Any]) -> CallToolResult:
         """Run a command, and return its answer as the result of a tool."""

@@ -1,4 +1,4 @@
-"""The MCP server: our tools and resources on the SDK's server, between our ends of the client's pipes."""
+"""The MCP server: our tools on the SDK's server, between our ends of the client's pipes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 from mcp.server import MCPServer
-from mcp.server.mcpserver.exceptions import ResourceError
 from mcp.server.mcpserver.tools import Tool
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp_types import (
@@ -25,11 +24,9 @@ from pydantic import ValidationError
 
 from gitmem import __version__
 from gitmem.errors import UsageError, bad_number
-from gitmem.outcome import Struct
 from gitmem.text.name_matching import similar
 
 from ..render import output as rendered
-from ..render import signals
 from ..worker import Worker
 from . import tool_results, tools
 from .calls import SignalDelivery, ToolCalls
@@ -43,8 +40,6 @@ if TYPE_CHECKING:
     from mcp.server.mcpserver import Context
     from mcp_types import RequestId
     from pydantic_core import ErrorDetails
-
-    from .mcp_session import CallEnvironment
 
     Incoming = SessionMessage | Exception
 
@@ -230,73 +225,18 @@ and decisions with mem (create); search first. \
 STOP_WAIT_SECONDS = 1.0
 
 
-class Resources(Struct):
-    """Texts that a client may give its model without a tool call."""
-
-    _session: McpSession
-    _delivery: SignalDelivery
-
-    def add_to(self, server: MCPServer) -> None:
-        """Register the resources."""
-        add = server.resource
-        add("gitmem://thread/{id}", description="A thread, by its id or the id of a signal in it.")(
-            self.thread
-        )
-        add("gitmem://context", description="Memory nodes for your work unit.")(self.own_context)
-        add("gitmem://context/{wu}", description="Memory nodes for a work unit.")(self.context)
-
-    async def thread(self, id: str) -> str:
-        """Return a thread by its id, or by the id of a signal in it."""
-
-        def job(at: CallEnvironment) -> str:
-            from gitmem.signals import threads
-
-            most = tools.parameters_of("thread")["limit"].told.most
-            found = threads.thread(at.store(), id, at.caller_if_any(), limit=most)
-            lines = signals.thread(found)
-            return tool_results.cut_text([tool_results.PEERS, *lines])
-
-        return await self._read(job)
-
-    async def own_context(self) -> str:
-        """Return the context of the caller's work unit."""
-        return await self._context(None)
-
-    async def context(self, wu: str) -> str:
-        """Return the context of a work unit."""
-        return await self._context(wu)
-
-    async def _context(self, wu: str | None) -> str:
-        def job(at: CallEnvironment) -> str:
-            from gitmem.memory import context
-
-            found = context.context(at.store(), at.caller_if_any(), wu=wu)
-            return "\n".join([tool_results.PEERS, found.block]) if found.block else tool_results.NOTHING
-
-        return await self._read(job)
-
-    async def _read(self, job: Callable[[CallEnvironment], str]) -> str:
-        try:
-            await self._delivery.wait_until_marked()
-            return await self._session.run(job)
-        except Exception as error:
-            raise ResourceError(tool_results.sentences(error, "resource")) from None
-
-
 class Server(MCPServer[Any]):
     """The SDK's server; calls with unknown tools or invalid arguments get our own error messages.
 
     Args:
         calls: Answers the calls.
         fields: Whether results have fields instead of text.
-        everything: Whether there are all tools, and not only the ten of an agent's day.
     """
 
-    def __init__(self, calls: ToolCalls, *, fields: bool = False, everything: bool = False) -> None:
+    def __init__(self, calls: ToolCalls, *, fields: bool) -> None:
         self._calls = calls
         self._fields = fields
-        names = tools.NAMES if everything else tools.DEFAULT
-        self._ours = {name: _tool(calls, name) for name in names}
+        self._ours = {name: _tool(calls, name) for name in calls.served}
         super().__init__(
             "gitmem", instructions=INSTRUCTIONS, version=__version__, tools=[*self._ours.values()],
             log_level="ERROR", subscriptions=False,
@@ -306,42 +246,40 @@ class Server(MCPServer[Any]):
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> Any:
         """Call a tool, or return the error of an invalid call."""
-        result: Any = self._wrong(name, arguments)
-        if result is None:
+        result: Any
+        try:
+            self._check(name, arguments)
             result = await super().call_tool(name, arguments, context)
+        except UsageError as error:
+            result = tool_results.of_error(error, name, self._calls.served)
         assert isinstance(result, CallToolResult)  # all tools return one
         if result.is_error:
             result = await self._calls.add_notice(result)
         return tool_results.in_one_form(result, fields=self._fields)
 
-    def _wrong(self, name: str, arguments: dict[str, Any]) -> CallToolResult | None:
-        """Return the error for a call that can't be made, or None."""
+    def _check(self, name: str, arguments: dict[str, Any]) -> None:
+        """Raise UsageError for a call that can't be made."""
         tool = self._ours.get(name)
+        if tool is None and name in tools.NAMES:
+            raise _usage(f"The tool {name} is not served: the server was started without `--tools all`.")
         if tool is None:
-            message, near = f"Unknown tool: {name!r}.", similar(name, {each: each for each in self._ours})
-            if name in tools.NAMES:
-                message, near = f"The tool {name} is not served: `gitmem mcp --tools all` serves it.", []
-            return tool_results.of_error(_usage(message, near), name)
-        known = [*tool.parameters["properties"]]
-        shown = tool_results.call(
-            name, dict.fromkeys(tool.parameters.get("required", ()), tool_results.ELLIPSIS)
-        )
+            raise _usage(f"Unknown tool: {name!r}.", similar(name, {each: each for each in self._ours}))
+        known, required = [*tool.parameters["properties"]], tool.parameters.get("required", ())
+        form = tool_results.call(name, dict.fromkeys(required, tool_results.ELLIPSIS))
         for word in arguments:
             if word not in known:
-                message = f"Unknown argument of {name}: {word!r}."
-                missing = [each for each in tool.parameters.get("required", ()) if each not in arguments]
-                if missing:
-                    message += f" Missing: {', '.join(missing)}."
+                missing = [each for each in required if each not in arguments]
                 close = [
                     each for each in similar(word, {each: each for each in known}) if each not in missing
                 ]
-                return tool_results.of_error(_usage(message, [*missing, *close] or known, shown), name)
+                message = f"Unknown argument of {name}: {word!r}."
+                message += f" Missing: {', '.join(missing)}." if missing else ""
+                raise _usage(message, [*missing, *close] or known, form)
         try:
             tool.fn_metadata.validate_arguments(arguments)
         except ValidationError as error:
             message = " ".join(_sentence(each, tool.parameters["properties"]) for each in error.errors())
-            return tool_results.of_error(_usage(f"Invalid arguments for {name}. {message}", form=shown), name)
-        return None
+            raise _usage(f"Invalid arguments for {name}. {message}", form=form) from None
 
     async def serve(self, transport: StdioTransport) -> None:
         """Answer until the client closes its input."""
@@ -421,8 +359,8 @@ async def _run(
     session, network = McpSession(directory, as_), Worker("gitmem mcp network")
     delivery = SignalDelivery(session)
     transport = StdioTransport(input, output, delivery.written)
-    server = Server(ToolCalls(session, delivery, network), fields=fields, everything=everything)
-    Resources(session, delivery).add_to(server)
+    served = tools.NAMES if everything else tools.DEFAULT
+    server = Server(ToolCalls(session, delivery, network, served), fields=fields)
     with anyio.CancelScope() as scope:
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, scope.cancel)

@@ -22,7 +22,7 @@ from ..render import output
 from . import tools
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from gitmem.outcome import Outcome
 
@@ -51,16 +51,17 @@ _OPTIONS = {
 _ELSEWHERE = ("signal", "session")  # the tools whose parameters errors of others name
 
 
-def translate(error: GitmemError, tool: str) -> None:
+def translate(error: GitmemError, tool: str, served: Collection[str]) -> None:
     """Put an error's message, hint and next commands into the words of a tool."""
-    error.message, error.hint = (_prose(text, tool) for text in (error.message, error.hint))
-    error.next = [call_of(each) or each for each in error.next if not each.endswith(" --help")]
+    error.message, error.hint = (_prose(text, tool, served) for text in (error.message, error.hint))
+    error.next = [call_of(each, served) or each for each in error.next if not each.endswith(" --help")]
 
 
-def call_of(command: str, missing: int = 0) -> str | None:
+def call_of(command: str, served: Collection[str], missing: int = 0) -> str | None:
     """Return the call of a tool that does what a command does, such as `task(action="take", id="task-…")`; None if no tool does.
 
     Args:
+        served: The tools that the client has.
         missing: How many words at its end may be missing.
     """
     try:
@@ -77,13 +78,13 @@ def call_of(command: str, missing: int = 0) -> str | None:
         except CommandLineError:
             continue
         if isinstance(parsed, Parsed):
-            return _call(parsed.function, parsed.values)
+            return _call(parsed.function, parsed.values, served)
     return None
 
 
-def _call(function: str, values: Mapping[str, Any]) -> str | None:
+def _call(function: str, values: Mapping[str, Any], served: Collection[str]) -> str | None:
     tool, path = CALLS.get(function, ("", ""))
-    if not tool or not values.keys() <= tools.parameters_of(path).keys():
+    if tool not in served or not values.keys() <= tools.parameters_of(path).keys():
         return None
     (action,) = (each for each, of in tools.TOOLS[tool].commands.items() if of == path)
     named = {"action": action} if action != tools.action_for(tool, values) else {}
@@ -96,28 +97,37 @@ def call(tool: str, given: Mapping[str, Any]) -> str:
     return f"{tool}({', '.join(f'{name}={json.dumps(value, ensure_ascii=False)}' for name, value in given.items())})"
 
 
-def _prose(text: str, tool: str) -> str:
-    """Return a text with calls for commands in backquotes, and parameters for options."""
+def _prose(text: str, tool: str, served: Collection[str]) -> str:
+    """Return a text with calls for commands in backquotes, and parameters for options; what no tool does is said to be of a shell."""
     parts = _CODE.split(text)
     for place, part in enumerate(parts):
         if place % 2 == 0:
-            parts[place] = _OPTION.sub(lambda found: _named(found[0], tool), part)
-        elif part.startswith("gitmem "):
-            parts[place] = f"`{call_of(part, WORDS_MAX) or part}`"
+            parts[place] = _OPTION.sub(lambda found: _described(found[0], tool), part)
+        elif part.startswith(("gitmem ", "export ")):
+            call = call_of(part, served, WORDS_MAX)
+            parts[place] = f"`{call}`" if call else f"`{part}` in a shell"
         else:
-            shown = _OPTION.sub(lambda found: _named(found[0], tool).strip("`"), part)
+            shown = _OPTION.sub(lambda found: _parameter(found[0], tool)[1] or found[0], part)
             parts[place] = f"`{shown}`"
     return "".join(parts)
 
 
-def _named(option: str, tool: str) -> str:
-    """Return how an option is called in a tool, else in one of the tools that errors of others name."""
+def _described(option: str, tool: str) -> str:
+    """Return an option in the words of a tool."""
+    of, name = _parameter(option, tool)
+    if name:
+        return f"`{name}`{'' if of == tool else f' of {of}'}"
+    return f"`{option}` of the command line" if option in _OPTIONS else option
+
+
+def _parameter(option: str, tool: str) -> tuple[str, str]:
+    """Return the parameter that an option is in a tool, else in one of the tools that errors of others name; "" if in none."""
     for each in (tool, *_ELSEWHERE):
         known = tools.parameters(each) if each in tools.TOOLS else {}
         found = next((name for name, one in known.items() if one.flag == option), None)
         if found is not None:
-            return f"`{found}`{'' if each == tool else f' of {each}'}"
-    return f"`{option}` of the command line" if option in _OPTIONS else option
+            return each, found
+    return "", ""
 
 
 REPHRASE = (
@@ -205,11 +215,6 @@ def in_one_form(result: CallToolResult, *, fields: bool) -> CallToolResult:
     elif result.structured_content is not None and not result.is_error:
         result.content = [TextContent(type="text", text=IN_FIELDS)]
     return result
-
-
-def cut_text(lines: Sequence[str]) -> str:
-    """Return lines as one text of at most `TEXT_BYTES`, without its middle if it is longer."""
-    return "\n".join(_cut_lines(lines, TEXT_BYTES)[0])
 
 
 def _cut_lines(lines: Sequence[str], most: int) -> tuple[Sequence[str], bool]:
@@ -304,12 +309,24 @@ def _add_line(answer: CallToolResult, line: str, name: str, value: object) -> No
         answer.structured_content = {**answer.structured_content, name: value}
 
 
-def of_error(error: Exception, tool: str) -> CallToolResult:
+def of_error(error: Exception, tool: str, served: Collection[str]) -> CallToolResult:
     """Return an error as a result, with the commands to run next.
 
     The details of an unexpected error go to standard error.
+
+    Args:
+        served: The tools that the client has.
     """
-    known = _known(error, tool)
+    known = failure.own_error_of(error)
+    if known is None:
+        output.write_error(failure.details(error, ["mcp", tool]))
+        known = failure.unexpected(error, "The details are on the server's standard error.")
+    if known.code == "secret":  # tools cannot allow one
+        known.hint = REPHRASE
+    if not known.next and not isinstance(known, UsageError):
+        known.next = ["gitmem doctor"]
+    failure.without_remote(known)
+    translate(known, tool, served)
     lines = [
         known.message,
         *([known.hint] if known.hint else []),
@@ -322,32 +339,6 @@ def of_error(error: Exception, tool: str) -> CallToolResult:
         structured_content=_safe(failure.error_object(known), False),
         is_error=True,
     )
-
-
-def sentences(error: Exception, where: str) -> str:
-    """Return an error in one paragraph, for a client that shows only one message."""
-    known = _known(error, where)
-    shown = [
-        known.message,
-        known.hint,
-        *(f"next: {each}" for each in output.with_options(known.next[: output.NEXT_MAX])),
-    ]
-    return " ".join(sanitize_for_model(each) for each in shown if each)
-
-
-def _known(error: Exception, where: str) -> GitmemError:
-    """Return our error for an exception; write the details of an unexpected one to standard error."""
-    known = failure.own_error_of(error)
-    if known is None:
-        output.write_error(failure.details(error, ["mcp", where]))
-        known = failure.unexpected(error, "The details are on the server's standard error.")
-    if known.code == "secret":  # tools cannot allow one
-        known.hint = REPHRASE
-    if not known.next and not isinstance(known, UsageError):
-        known.next = ["gitmem doctor"]
-    failure.without_remote(known)
-    translate(known, where)
-    return known
 
 
 def _safe(value: Any, stamped: bool) -> Any:

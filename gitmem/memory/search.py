@@ -162,7 +162,7 @@ def _recall(
     if question.every is None:
         raise UsageError(
             "The query has no words to search for.",
-            hint="Example: gitmem mem search parser tabs",
+            hint="Example: `gitmem mem search parser tabs`",
             code="no-words",
             next=["gitmem mem list"],
         )

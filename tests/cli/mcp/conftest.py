@@ -24,6 +24,8 @@ from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, Implementation
 
 from cli.mcp import server as tools_server
+from cli.mcp import tools
+from cli.mcp.calls import ToolCalls
 from tests import in_process
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -41,7 +43,7 @@ def _keep_declarations() -> None:
 
     Tool.from_function = made  # type: ignore[assignment, method-assign]
     nobody: Any = None  # nothing is called
-    tools_server.Server(nobody, everything=True)
+    tools_server.Server(ToolCalls(nobody, nobody, nobody, tools.NAMES), fields=False)
 
 
 _keep_declarations()

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from cli import main as front
+from cli.mcp import tools
 from cli.mcp.calls import SignalDelivery, ToolCalls
 from cli.mcp.mcp_session import CallEnvironment, McpSession
 from gitmem import repo
@@ -271,7 +272,7 @@ def test_a_cancelled_call_waits_no_more(shop: Path, gitmem: Gitmem) -> None:
 
     async def talk() -> None:
         session = McpSession(str(shop), None)
-        calls: Any = ToolCalls(session, SignalDelivery(session), session.worker)
+        calls: Any = ToolCalls(session, SignalDelivery(session), session.worker, tools.NAMES)
         for tool, given in (("converged", {"id": id, "wait": "1h"}), ("call", {"agent": "Planck", "text": "x", "timeout": "1h"})):  # fmt: skip
             waiting = asyncio.create_task(calls(Request(1), tool, given))
             found: list[threading.Thread] = []
@@ -302,7 +303,7 @@ def test_a_server_of_a_task_keeps_no_other_call_waiting(shop: Path, gitmem: Gitm
 
     async def talk() -> None:
         session = McpSession(str(shop), None)
-        calls: Any = SlowCalls(session, SignalDelivery(session), session.worker)
+        calls: Any = SlowCalls(session, SignalDelivery(session), session.worker, tools.NAMES)
         made = await calls(Request(1), "delegate", {"text": "x", "to": "Planck"})
         id = made.structured_content["task"]["task_id"]
         waiting = asyncio.create_task(calls(Request(2), "task", {"action": "cancel", "id": id}))
@@ -323,7 +324,7 @@ def test_until_it_is_marked_the_turn_is_ours(shop: Path, gitmem: Gitmem) -> None
     async def talk() -> None:
         session = McpSession(str(shop), None)
         delivery = SignalDelivery(session)
-        calls: Any = ToolCalls(session, delivery, session.worker)
+        calls: Any = ToolCalls(session, delivery, session.worker, tools.NAMES)
         me = (await calls(Request(1), "session", {})).structured_content
         reader = str(me["reader_identity"])
         gitmem("signal", "Hello", "--to", reader, "--as", "human:person@example.org")

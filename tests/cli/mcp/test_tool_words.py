@@ -50,7 +50,7 @@ def test_each_command_that_a_tool_runs_is_one_of_ours() -> None:
     ],
 )
 def test_a_command_is_the_call_that_does_the_same_or_stays(command: str, call: str | None) -> None:
-    assert call_of(command) == call
+    assert call_of(command, tools.NAMES) == call
 
 
 def test_a_text_names_parameters_and_keeps_what_no_tool_has() -> None:
@@ -60,18 +60,21 @@ def test_a_text_names_parameters_and_keeps_what_no_tool_has() -> None:
         "`gitmem doctor --fix` repairs. Send with --insist.",
         next=["gitmem role", "gitmem doctor --fix"],
     )
-    tool_results.translate(error, "delegate")
+    tool_results.translate(error, "delegate", tools.NAMES)
     assert (
         error.message
         == "`to` has an empty name; `--for` of the command line 40d is too long; '--to=x' was typed."
     )
     assert error.hint == (
         'Name it with `role`; `role()` lists them, `session(role="…")` states one. To everybody: `broadcast` of signal. '
-        "`gitmem doctor --fix` repairs. Send with `--insist` of the command line."
+        "`gitmem doctor --fix` in a shell repairs. Send with `--insist` of the command line."
     )
     assert error.next == ["role()", "gitmem doctor --fix"]
+    of_few = UsageError("No role.", hint="`gitmem role` lists them.", next=["gitmem role", "gitmem roster"])
+    tool_results.translate(of_few, "signal", tools.DEFAULT)
+    assert (of_few.hint, of_few.next) == ("`gitmem role` in a shell lists them.", ["gitmem role", "roster()"])
     of_claim = UsageError("--for 40d: at most 24h.")
-    tool_results.translate(of_claim, "claim")
+    tool_results.translate(of_claim, "claim", tools.NAMES)
     assert of_claim.message == "`lease` 40d: at most 24h."
 
 

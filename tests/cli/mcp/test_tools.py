@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 import gitmem
 from cli.mcp import server, tool_results, tools
+from cli.mcp.calls import ToolCalls
 from gitmem.errors import UsageError
 from gitmem.repo import find
 from tests import in_process
@@ -87,8 +89,6 @@ def test_two_agents_in_two_worktrees_agree(serve: Serve, shop: Path, git: Git, t
             assert [each["intent"] for each in fields(whole)["signals"]] == ["PROPOSE", "AGREE"]
             assert fields(whole)["signals"][1]["recipients"] == [sent["signal"]["sender_identity"]]
             assert fields(whole)["peers"] == tool_results.PEERS
-            (resource,) = (await planck.read_resource(f"gitmem://thread/{thread}")).contents
-            assert "| Split the parser?" in resource.text  # type: ignore[union-attr]
 
     within(talk)
 
@@ -209,16 +209,13 @@ def test_what_is_wrong_is_said_with_the_way_out(serve: Serve, shop: Path) -> Non
             await refused("mem", {"action": "update"}, "usage")
             subprocess.run(["git", "remote", "add", "origin", "/nowhere"], cwd=shop, check=True)
             await refused("thread", {"id": "thread-000000000000"}, "unknown-id", "sync()")
-            with pytest.raises(Exception, match=r"No such signal or thread.*next: sync\(\)") as failed:
-                await one.read_resource("gitmem://thread/thread-000000000000")
-            assert "Traceback" not in str(failed.value)
             assert fields(await two.call_tool("inbox"))["signals"] == []
 
     within(talk)
 
 
 def test_the_memory_is_written_and_found(serve: Serve, shop: Path) -> None:
-    """Create, search, context, checkpoint, recover, ready; and the contexts as resources."""
+    """Create, search, context, checkpoint, recover, ready."""
 
     async def talk() -> None:
         async with serve() as agent, serve(json=False) as other:
@@ -250,12 +247,6 @@ def test_the_memory_is_written_and_found(serve: Serve, shop: Path) -> None:
                 assert word in recovered
             ready = fields(await agent.call_tool("mem", {"action": "ready"}))
             assert created["id"] in [each["id"] for each in ready["nodes"]]
-            for uri in ("gitmem://context", "gitmem://context/WU-7"):
-                (resource,) = (await agent.read_resource(uri)).contents
-                assert "Prices round per line" in resource.text  # type: ignore[union-attr]
-            listed = await agent.list_resource_templates()
-            templates = {each.uri_template for each in listed.resource_templates}
-            assert templates == {"gitmem://thread/{id}", "gitmem://context/{wu}"}
 
     within(talk)
 
@@ -415,7 +406,7 @@ def test_an_agent_states_its_role_and_is_reached_by_it(serve: Serve) -> None:
 
 
 def test_i18_no_tool_shows_a_private_node_of_another_agent(serve: Serve, shop: Path) -> None:
-    """Nor does a context as a resource; what is shared is there."""
+    """What is shared is there."""
     with gitmem.open(str(shop), identity="codex:planner:shop") as log:
         log.sessions.start(name="Planck")
         private = log.memory.append("rounding, a private guess", private=True, wu="WU-7").node.id
@@ -434,18 +425,20 @@ def test_i18_no_tool_shows_a_private_node_of_another_agent(serve: Serve, shop: P
                 given = {"tags": ["pitfall"]} if action == "promote" else {}
                 refused = await other.call_tool("mem", {"action": action, "id": [private], **given})
                 assert refused.is_error and "private guess" not in str(refused), action
-            (resource,) = (await other.read_resource("gitmem://context/WU-7")).contents
-            assert "private guess" not in str(resource) and "rounding, for all" in str(resource)
 
     within(talk)
 
 
-@pytest.mark.parametrize(("everything", "most"), [(False, DAY_MAX_BYTES), (True, SCHEMA_MAX_BYTES)])
-def test_what_a_model_reads_before_the_first_call_is_small(everything: bool, most: int) -> None:
+def listed_tools(names: Sequence[str]) -> Any:
+    """Return the tools of a server that serves these and runs nothing."""
+    nobody: Any = None
+    return asyncio.run(server.Server(ToolCalls(nobody, nobody, nobody, names), fields=False).list_tools())
+
+
+@pytest.mark.parametrize(("names", "most"), [(tools.DEFAULT, DAY_MAX_BYTES), (tools.NAMES, SCHEMA_MAX_BYTES)])
+def test_what_a_model_reads_before_the_first_call_is_small(names: Sequence[str], most: int) -> None:
     """The limits by themselves, for whoever adds a tool."""
-    nobody: Any = None  # nothing is called
-    made = server.Server(nobody, everything=everything)
-    listed = asyncio.run(made.list_tools())
+    listed = listed_tools(names)
     sizes = {
         each.name: len(each.model_dump_json(by_alias=True, exclude_none=True, exclude={"annotations"}))
         for each in listed
@@ -466,7 +459,7 @@ def test_ten_tools_are_served_unless_all_are_asked_for(serve: Serve, shop: Path)
             listed = await one.list_tools()
             assert [tool.name for tool in listed.tools] == list(tools.DEFAULT)
             refused = await one.call_tool("delegate", {"text": "x", "to": "Curie"})
-            assert refused.is_error and "`gitmem mcp --tools all` serves it" in text(refused)
+            assert refused.is_error and "started without `--tools all`" in text(refused)
             assert all(
                 each in server.INSTRUCTIONS for each in ("session", "signal", "converged", "task", "mem")
             )
@@ -508,8 +501,7 @@ def test_a_signal_whose_names_are_left_out_goes_to_nobody() -> None:
 
 def test_a_cautious_client_need_not_ask_before_tools_that_stay_in_the_repository() -> None:
     """Without these hints a client takes a tool for one that may destroy things and reaches the open world."""
-    nobody: Any = None  # nothing is called
-    listed = asyncio.run(server.Server(nobody, everything=True).list_tools())
+    listed = listed_tools(tools.NAMES)
     hints = {each.name: each.annotations for each in listed}
     assert {name for name, each in hints.items() if each and each.open_world_hint is not False} == {
         "sync",
