@@ -192,6 +192,8 @@ def test_whoever_sends_to_another_clone_is_told_that_it_is_not_sent_yet(
     """Signal, reply, delegation, handoff and call; in text and JSON; with the command, or that a sync comes by itself."""
     a, b = two
     how = "automatic sync sends it" if automatic == "agreed" else "gitmem sync"
+    if automatic.startswith("to"):
+        how = "your user may agree to publish: gitmem sync --publish"
     asked = b.run("signal", "Why?", "--as", "Curie", "--to", "Planck", "-q").text.strip()
     assert b.sync().code == 0 and a.sync().code == 0
     if automatic:  # else it may be sent before the answer is written
