@@ -18,8 +18,8 @@ from .outcome import Struct
 from .records import ids
 from .text.addresses import CLIENT, of_writer, writer_of
 from .text.digests import b32
-from .trust import clone_key, own_sessions
-from .trust.keys import Keys, all_noted
+from .trust import own_sessions
+from .trust.keys import CloneKeyReader, Keys, all_noted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class Store:
         self._goes_on: bool | None = None  # whether any writer goes on as another, if this was looked up
         self.log.sealer = self._sealer
         self.log.read = records.read
-        self.keys = clone_key.CloneKeyReader(repo.state, random, self.log.make_state)
+        self.keys = CloneKeyReader(repo.state, random, self.log.make_state)
         self.views = LazyViews(self.domain, self.noted_own)
         self.collecting: Callable[[LogEntry], None] | None = None  # receives the entries of an open batch
         self.fed: object = None  # the state that `delivery.queue_new` has processed

@@ -246,9 +246,9 @@ def _make_key(at: Environment, path: str, *, alone: bool) -> None:
         )
     import os
 
-    from gitmem.trust import key_choice
+    from gitmem.trust import keys
 
-    at.answer(key_choice.make(path, os.urandom), sessions.made_key)
+    at.answer(keys.make_key_file(path, os.urandom), sessions.made_key)
 
 
 def role(

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gitmem.agents.role_list import ClientAgent, RoleCheck, RoleEntry, RoleList, RoleShown
     from gitmem.agents.roster import Roster, SessionList, WhoAmI
     from gitmem.history.open_work import Wait, Waits
-    from gitmem.trust.key_choice import MadeKey
+    from gitmem.trust.keys import MadeKey
 
 
 ACTIVITY_MAX = 40  # columns

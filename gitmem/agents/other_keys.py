@@ -98,7 +98,7 @@ class Step(Struct):
 
 def listing(store: Store) -> Trust:
     """Return which key writes here, and the writers that have to do with it."""
-    from ..trust import key_choice
+    from ..trust import keys
     from . import signers
 
     writer, key_file = store.writers.describe()
@@ -124,7 +124,7 @@ def listing(store: Store) -> Trust:
     return Trust(
         writer=writer, key_file=key_file, key_problem=store.writers.problem() or None, known_for=yours,
         goes_on_as=_goes_on_as(store, writer, found), others=others, signers=file.path, problems=file.sentences(),
-        remark=" ".join(key_choice.remarks(store.writers, store.repo.git_dir)) or None,
+        remark=" ".join(keys.choice_remarks(store.writers, store.repo.git_dir)) or None,
     )  # fmt: skip
 
 

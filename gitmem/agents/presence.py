@@ -456,10 +456,7 @@ def client_address(store: Store, client_id: str, *, recorded: bool = False) -> s
     Args:
         recorded: Whether it will be recorded, and so must be the same from now on.
     """
-    from ..trust.clone_key import hashed
-
-    published = store.keys.hashed(client_id) if recorded else hashed(store.keys.now(), client_id)
-    return of_writer(published, store.own_writer())
+    return of_writer(store.keys.hashed(client_id, recorded=recorded), store.own_writer())
 
 
 def has_client(store: Store, found: Presence) -> bool:

@@ -19,7 +19,7 @@ from ..log import committer, ref, write_ahead
 from ..memory import private_nodes
 from ..outcome import command
 from ..store import Store
-from ..trust import clone_key, key_choice
+from ..trust import keys
 from .findings import Check, Finding, Fixed, note, problem
 
 TYPE_CHECKING = False
@@ -406,7 +406,7 @@ class CloneKey(Check):
                 EXPOSED,
                 "Other users of this machine can read the clone key, by which the ids of clients are hidden.",
                 key.path,
-                f"--fix sets its mode to {clone_key.mode(key.path):o}.",
+                f"--fix sets its mode to {key.mode:o}.",
             )
 
     def fix(self) -> Iterator[Fixed]:
@@ -417,7 +417,7 @@ class CloneKey(Check):
             self.store.keys.for_writing()
             yield DAMAGED, key.path, f"Moved to {where}; a new key was created."
         if key.is_exposed:
-            os.chmod(key.path, clone_key.mode(key.path))
+            os.chmod(key.path, key.mode)
             self.store.keys.forget()
             yield EXPOSED, key.path, "Other users can no longer read it."
 
@@ -459,7 +459,7 @@ class WriterKey(Check):
                 fixable=not is_chosen and (kept is not None or is_usual_safe),
             )
 
-        for each in filter(None, [key_choice.unheeded(self.store.repo.git_dir)]):
+        for each in filter(None, [keys.unheeded(self.store.repo.git_dir)]):
             yield note(
                 "unheeded-key", each, os.path.join(self.store.repo.common, "config"), "Remove it there."
             )

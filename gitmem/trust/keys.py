@@ -3,6 +3,9 @@
 A writer is a user and a project: its key is a file in the user's own folder, outside of the clone, so that all clones and
 worktrees of the user are one writer, and a copied clone copies no key. `docs/local-state.md`, "Keys of writers", defines the files.
 A note in the state folder has the writer's id, so that everyday commands need neither the key nor the package `cryptography`.
+
+The clone key is another one: `<state>/key` holds 32 random bytes by which this clone hides the ids of its clients, shared by all worktrees.
+It is never replaced automatically: with another key, clients would not find their sessions.
 """
 
 from __future__ import annotations
@@ -12,18 +15,17 @@ import os
 import time
 
 from .. import local_files
-from ..errors import StoreError
-from ..outcome import Struct, command
+from ..errors import StoreError, UsageError
+from ..outcome import Outcome, Struct, command
 from ..text.addresses import WRITER_CHARACTERS
-from ..text.digests import ALPHABET
-from .clone_key import SHARED_MODES, create_once
+from ..text.digests import ALPHABET, Mac, sha256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
 SEED_BYTES = 32
-NAME = "key"  # of a key beside records that wait outside of the clone
+NAME = "key"  # of the clone key, and of a key beside records that wait outside of the clone
 _START = b"gitmem-key ed25519 "
 _CLONE = "clone-"  # begins the name of the key of a clone without a commit
 _KEY_FILE_BYTES = len(_START) + 2 * SEED_BYTES + 1
@@ -31,6 +33,9 @@ _FORM = f"one line with `{_START.decode()}` and {2 * SEED_BYTES} lower-case hexa
 ROWS_MAX = 32  # of a note; the newest stay
 _NOTE_BYTES_MAX = ROWS_MAX * (WRITER_CHARACTERS + 4098)
 _WRITABLE_BY_OTHERS = 0o022
+SHARED_MODES = 0o077
+# Errors of a file system without hard links.
+NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV, errno.EMLINK)
 _FAILING_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 _RESTORE = "Restore it from a backup, or name another one with GITMEM_KEY_FILE or `git config --global gitmem.key PATH`"
 _SETTLING = 20, 0.025  # how often, and after how many seconds, a file is read again that may still be written
@@ -351,16 +356,8 @@ class Keys(Struct):
         return _settled(path)
 
     def _unusable(self, damage: str, hint: str = "") -> StoreError:
-        """Return the error for a key file that can't be used, or for what root has left in the user's own git folder."""
-        from ..git import plumbing
-
-        common = os.path.dirname(self.state)
-        return plumbing.left_by_another(common, "Nothing was written.") or StoreError(
-            f"Cannot use the key file: {damage}. Nothing was written.",
-            hint=hint or f"{_RESTORE}.",
-            code="key-file",
-            next=["gitmem doctor"],
-        )
+        what = f"Cannot use the key file: {damage}. Nothing was written."
+        return _damaged(self.state, what, hint or f"{_RESTORE}.", "key-file")
 
     def _is_safe(self, folder: str) -> bool:
         """Return whether nobody else can replace what is in a folder; that of the user is taken as it is."""
@@ -533,3 +530,275 @@ def _make_private(folder: str) -> None:
             os.mkdir(each, 0o700)
         except FileExistsError:
             continue  # another process has made it
+
+
+def create_once(
+    path: str, secret: bytes, mode: int, random: Callable[[int], bytes], *, private: bool | str = True
+) -> None:
+    """Create a file with a secret, on the disk before anything is written with it. A file that exists stays.
+
+    If several processes create it at the same time, one wins, and all must read what is there then.
+
+    Args:
+        private: As for `local_files.adjust`.
+
+    Raises:
+        OSError: It can't be created.
+    """
+    temporary = f"{path}-{os.getpid()}-{random(4).hex()}"
+    try:
+        _write(temporary, secret, mode, private)
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            pass
+        except OSError as error:
+            if error.errno not in NO_LINKS:
+                raise  # a full or failing disk: a truncated key would keep every command from writing
+            try:
+                _write(path, secret, mode, private)  # readers may see the file before its content
+            except FileExistsError:
+                pass
+        local_files.fsync_dir(os.path.dirname(path))
+    finally:
+        try:
+            os.unlink(temporary)
+        except OSError:
+            pass
+
+
+def _write(path: str, secret: bytes, mode: int, private: bool | str) -> None:
+    """Create a file that must not exist, readable by its owner, and sync it to the disk."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    with open(local_files.open_file(path, flags, 0o600, private=private), "wb", buffering=0) as file:
+        os.fchmod(file.fileno(), mode)
+        file.write(secret)
+        os.fsync(file.fileno())
+
+
+def _damaged(state: str, what: str, hint: str, code: str) -> StoreError:
+    """Return the error for a key that can't be used, or for what root has left in the user's own git folder."""
+    from ..git import plumbing
+
+    return plumbing.left_by_another(os.path.dirname(state), "Nothing was written.") or StoreError(
+        what, hint=hint, code=code, next=["gitmem doctor"]
+    )
+
+
+class MadeKey(Outcome, kw_only=True):
+    """A key file that was made for use elsewhere.
+
+    Attributes:
+        writer: The id of its writer.
+        key_file: Its absolute path.
+        remark: How to use it.
+    """
+
+    writer: str
+    key_file: str
+    remark: str
+    next: list[str] = []
+
+
+def make_key_file(path: str, random: Callable[[int], bytes]) -> MadeKey:
+    """Make a key file that only this user may read; one that exists is never replaced.
+
+    Raises:
+        UsageError: `key-exists`: something has this path.
+        StoreError: `key-file`: the file can't be made there.
+    """
+    from ..text.sanitize import sanitize
+
+    path = os.path.abspath(path)
+    content = content_of(random(SEED_BYTES))
+    try:
+        create_once(path, content, 0o600, random, private=local_files.OWN)
+    except OSError as error:
+        raise StoreError(
+            f"Cannot make {sanitize(path)}: {error.strerror}. Nothing was written.",
+            hint="Name a path in a folder that exists and that you may write to.",
+            code="key-file",
+            next=["gitmem trust --help"],
+        ) from None
+    if local_files.read(path) != content:
+        raise UsageError(
+            f"There is a file {sanitize(path)} already; a key is never replaced. Nothing was written.",
+            hint="Give the path of a file that does not exist yet.",
+            code="key-exists",
+        )
+    key = read(path).key()
+    assert key is not None
+    used = command("env", f"GITMEM_KEY_FILE={path}", "gitmem", "whoami").split()[1]
+    return MadeKey(
+        writer=key.writer,
+        key_file=path,
+        remark=f"Commands with {used} write as {key.writer}. Give the file to a container or a CI as a secret, name its path there with "
+        "GITMEM_KEY_FILE, and keep it out of every repository.",
+        next=[command("gitmem", "trust", key.writer)],
+    )
+
+
+def choice_remarks(found: Keys, git_dir: str) -> list[str]:
+    """Return sentences about a choice of a key that does not count, or does not yet.
+
+    Args:
+        found: Which key writes here.
+        git_dir: The git folder of the worktree.
+    """
+    from ..text.sanitize import sanitize
+
+    writer, chosen = found.describe()[0], found.chosen()
+    key = read(chosen).key() if writer and chosen and not found.given else None
+    told = [unheeded(git_dir)]
+    if key is not None and key.writer != writer:
+        told.insert(
+            0,
+            f"gitmem.key names {sanitize(chosen)}, the key of {key.writer}: it counts from the next commit on.",
+        )
+    return [each for each in told if each]
+
+
+def unheeded(git_dir: str) -> str:
+    """Return that a key file which the repository's own configuration names is not heeded; "" if it names none."""
+    from ..git import config
+    from ..text.sanitize import sanitize
+
+    path = config.unheeded_key(git_dir)
+    if not path:
+        return ""
+    return (
+        f"gitmem.key in this repository's own configuration is not heeded: {sanitize(path)[:300]}; "
+        "`git config --global gitmem.key PATH` or GITMEM_KEY_FILE is."
+    )
+
+
+CLONE_KEY_BYTES = 32
+GROUP_MODES = 0o060  # allowed if the repository is shared with a group
+HASH_PREFIX = "h-"
+
+
+class CloneKey(Struct):
+    """The content and the state of the file of the clone key.
+
+    Attributes:
+        path: The path of the file.
+        mac: The key; None if this process has no usable one.
+        damage: Why the file must not be used, as a sentence without its full stop; "" if it is usable.
+        is_missing: Whether there is no file.
+        is_exposed: Whether others than its owner may read it.
+    """
+
+    path: str
+    mac: Mac | None = None
+    damage: str = ""
+    is_missing: bool = False
+    is_exposed: bool = False
+
+    @property
+    def mode(self) -> int:
+        """The mode that the file must have: the members of a group that shares the repository share the key, nobody else."""
+        return 0o640 if self._is_shared else 0o600
+
+    @property
+    def _is_shared(self) -> bool:
+        return bool(abs(local_files.setting(self.path)) & 0o040)
+
+    def _take(self, state: str, handle: int) -> None:
+        """Take the key from its open file, or note what is wrong with it."""
+        status, secret, top = (
+            os.fstat(handle),
+            os.read(handle, CLONE_KEY_BYTES + 1),
+            os.stat(os.path.dirname(state)),
+        )
+        is_groups = self._is_shared and status.st_gid == top.st_gid and not status.st_mode & 0o002
+        if status.st_uid not in (os.geteuid(), top.st_uid) and not is_groups:
+            self.damage = f"{self.path} is owned by user {status.st_uid}, who owns neither this process nor the git folder"
+        elif len(secret) != CLONE_KEY_BYTES:
+            size = f"more than {CLONE_KEY_BYTES}" if len(secret) > CLONE_KEY_BYTES else str(len(secret))
+            self.damage = f"{self.path} has {size} bytes instead of {CLONE_KEY_BYTES}"
+        else:
+            self.mac = Mac(secret)
+            allowed = GROUP_MODES if self._is_shared else 0
+            self.is_exposed = bool(status.st_mode & SHARED_MODES & ~allowed)
+
+
+class CloneKeyReader(Struct):
+    """The key of one clone, read when it is first needed.
+
+    Attributes:
+        state: The state folder.
+        random: Returns secure random bytes.
+        make_state: Creates the state folder; returns False if this process may not write to it.
+    """
+
+    _state: str
+    _random: Callable[[int], bytes]
+    _make_state: Callable[[], bool]
+    _key: CloneKey | None = None
+
+    def now(self) -> CloneKey:
+        """Return the key; if there was none, read again, because another process may have created it."""
+        if self._key is None or self._key.mac is None:
+            self._key = read_clone_key(self._state)
+        return self._key
+
+    def for_writing(self) -> Mac | None:
+        """Return the key, creating it if it is missing; None if this process can't have it.
+
+        Raises:
+            StoreError: `clone-key`: the file is damaged; with a new key clients would not find their sessions.
+        """
+        found = self.now()
+        if found.damage:
+            raise _damaged(
+                self._state,
+                f"Cannot use the clone key: {found.damage}. Nothing was written.",
+                f"Restore {found.path} from a backup, or create a new key with `gitmem doctor --fix`.",
+                "clone-key",
+            )
+        if found.is_missing and self._make_state():
+            try:
+                create_once(found.path, self._random(CLONE_KEY_BYTES), found.mode, self._random)
+            except OSError:
+                pass  # a folder that can't be written has no key
+            found = self._key = read_clone_key(self._state)
+        return found.mac
+
+    def forget(self) -> None:
+        """Read the file again at the next use."""
+        self._key = None
+
+    def hashed(self, client_id: str, *, recorded: bool = True) -> str:
+        """Return the published hash of a client's own session id.
+
+        If no key can be created, the hash uses the folder's path instead: a random id can't be guessed from that hash.
+
+        Args:
+            recorded: Whether it will be recorded, and so must be the same from now on.
+        """
+        if recorded:
+            self.for_writing()
+        common = os.path.realpath(os.path.dirname(self._state))
+        mac = self.now().mac or Mac(sha256(os.fsencode(common)).digest())
+        return HASH_PREFIX + mac.of(client_id.encode("utf-8", "surrogateescape"))
+
+
+def read_clone_key(state: str) -> CloneKey:
+    """Return the clone key in a state folder. It writes nothing and raises no error."""
+    found = CloneKey(os.path.join(state, NAME))
+    try:
+        handle = local_files.open_file(found.path, os.O_RDONLY)
+    except FileNotFoundError:
+        found.is_missing = True
+        return found
+    except OSError as error:
+        if not isinstance(error, PermissionError) or os.stat(os.path.dirname(state)).st_uid == os.geteuid():
+            found.damage = f"cannot open {found.path} ({error.strerror})"
+        return found  # else it belongs to another user of a shared repository: this user has no key
+    try:
+        found._take(state, handle)
+    except OSError as error:
+        found.damage = f"cannot read {found.path} ({error.strerror})"
+    finally:
+        os.close(handle)
+    return found

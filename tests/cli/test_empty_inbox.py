@@ -119,7 +119,7 @@ def test_an_inbox_with_nothing_new_needs_no_key_and_checks_no_line(
     assert "Nothing new" in done.stdout
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "gitmem.agents.mailbox" in loaded
-    assert loaded.isdisjoint({"gitmem.trust.clone_key", "gitmem.log.local_log"})
+    assert loaded.isdisjoint({"gitmem.trust.keys", "gitmem.log.local_log"})
 
 
 class Stamped:

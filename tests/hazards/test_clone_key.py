@@ -19,7 +19,7 @@ from gitmem.index import catch_up
 from gitmem.log.lines import is_attestation
 from gitmem.text.addresses import words_of
 from gitmem.text.digests import Mac
-from gitmem.trust import clone_key
+from gitmem.trust.keys import CloneKeyReader
 
 from ..empty_index import empty_index
 from ..sandbox import committed
@@ -200,7 +200,9 @@ def test_a_failing_disk_leaves_no_key_that_is_cut_short(
 
     monkeypatch.setattr(os, "link", fails)
 
-    found = clone_key.make(str(key.parent), os.urandom)
+    keys = CloneKeyReader(str(key.parent), os.urandom, lambda: True)
+    keys.for_writing()
+    found = keys.now()
 
     assert key.exists() is is_made
     assert (found.mac is not None, found.is_missing, found.damage) == (is_made, not is_made, "")
