@@ -147,9 +147,9 @@ def ring(tmp_path: Path) -> Ring:
 @pytest.fixture
 def pool_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let sessions without a name of their own get names in the order of the pool: each clone has another beginning."""
-    from gitmem.agents import display_names
+    from gitmem.agents import names
 
-    monkeypatch.setattr(display_names, "_turn", lambda store, place, count: place)
+    monkeypatch.setattr(names, "_turn", lambda store, place, count: place)
 
 
 @pytest.fixture

@@ -265,7 +265,7 @@ def note_unknown_sender(at: Environment, name: str | None) -> None:
     """Print a note if the name of --from is unknown, because the empty result does not show that."""
     if not name:
         return
-    from gitmem.agents import unknown_names
+    from gitmem.agents import names
 
-    if not unknown_names.is_known(at.store(), name):
+    if not names.is_known(at.store(), name):
         output.note([f"Unknown sender: {name}. `gitmem roster --all` lists all agents."])

@@ -13,7 +13,7 @@ from ..records.ids import is_of_somebody
 from ..text.addresses import PERSON, words_of, writer_of
 from ..text.name_matching import fold, is_client_id, is_identity, is_reserved, is_reserved_identity, is_word
 from ..text.sanitize import is_unsafe
-from . import name_holders, presence
+from . import names, presence
 from .caller import is_own_person, own_person
 from .presence import IDLE_MICROS, Presence, format_age
 
@@ -86,9 +86,7 @@ def resolve(
             one.remark = f"{part} is not in this log yet: an agent of yours with this identity reads it when its first session starts."
             one.asleep = one.elsewhere = True
         if one is None:
-            from . import unknown_names
-
-            raise unknown_names.recipient_error(store, part, "--to")
+            raise names.recipient_error(store, part, "--to")
         if caller is not None and one.address in (caller.reader, caller.session_id):
             one.remark = "You are one of the recipients: your own signals are never in your inbox."
         found.setdefault(one.address, one)
@@ -116,9 +114,7 @@ def reader_of(store: Store, text: str) -> Resolved:
     """
     found = _exact(store, text) if text else None
     if found is None:
-        from . import unknown_names
-
-        raise unknown_names.recipient_error(store, text, "--for")
+        raise names.recipient_error(store, text, "--for")
     return found
 
 
@@ -173,7 +169,7 @@ def _exact(store: Store, text: str) -> Resolved | None:  # noqa: C901  (the orde
     address = presence.address_of(store, text, asks_file=True)
     if (not holders and presence.is_known_reader(store, address)) or is_own_person(store, text):
         return _of_identity(store, address, "exact", text)
-    name_holders.refuse_mixed(text)
+    names.refuse_mixed(text)
     same = [one for one in holders if one.name == text]
     if holders:
         return _of_session(store, _only_one(text, same or holders), text, "exact" if same else "folded")
@@ -196,7 +192,7 @@ def _by_client_id(store: Store, text: str) -> Resolved | None:
 
 
 def _pinned(store: Store, text: str) -> Resolved | None:
-    pinned = name_holders.pinned(store, text)
+    pinned = names.pinned(store, text)
     if pinned is None:
         return None
     session, warning = pinned
@@ -210,15 +206,13 @@ def pin_names(store: Store, resolved: Sequence[Resolved]) -> None:
     for each in resolved:
         name = each.display_name or ""
         if each.session_id and each.resolved_by in ("exact", "folded") and fold(each.query) == fold(name):
-            name_holders.note_pin(store, name, each.session_id, each.address if ":" in each.address else None)
+            names.note_pin(store, name, each.session_id, each.address if ":" in each.address else None)
 
 
 def _only_one(text: str, found: Sequence[Presence]) -> Presence:
     if len(found) == 1:
         return found[0]
-    from . import unknown_names
-
-    raise unknown_names.ambiguous_id(text, found)
+    raise names.ambiguous_id(text, found)
 
 
 def _of_session(store: Store, session: Presence, query: str, resolved_by: str) -> Resolved:
@@ -226,21 +220,15 @@ def _of_session(store: Store, session: Presence, query: str, resolved_by: str) -
         found = _of_identity(store, session.agent_identity, resolved_by)
         found.query = query
         if session.ended is not None and not found.asleep:
-            found.remark = _ended_session(store, session)
+            found.remark = names.ended_session(session, store.now())
     else:
         found = Resolved(query, session.session_id, resolved_by)
         _describe(store, found, session)
         if session.ended is not None:
-            found.remark = _ended_session(store, session)
+            found.remark = names.ended_session(session, store.now())
     found.display_name = session.name
     found.session_id = session.session_id
     return found
-
-
-def _ended_session(store: Store, session: Presence) -> str:
-    from . import unknown_names
-
-    return unknown_names.ended_session(session, store.now())
 
 
 def _of_identity(store: Store, identity: str, resolved_by: str, query: str = "") -> Resolved:
@@ -250,16 +238,12 @@ def _of_identity(store: Store, identity: str, resolved_by: str, query: str = "")
         found.display_name = sessions[0].name
         _describe(store, found, sessions[0])
         if sessions[0].ended is not None:
-            from . import unknown_names
-
-            found.remark = unknown_names.ended_identity(identity, sessions[0], store.now())
+            found.remark = names.ended_identity(identity, sessions[0], store.now())
     elif identity.startswith(PERSON):
         found.display_name = words_of(identity).removeprefix(PERSON)
         found.elsewhere = identity != own_person(store)
     elif is_identity(identity):
-        from .unknown_names import unheld_identity
-
-        found.asleep, found.remark = True, unheld_identity(identity)
+        found.asleep, found.remark = True, names.unheld_identity(identity)
     return found
 
 

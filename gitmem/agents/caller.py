@@ -12,7 +12,7 @@ from ..settings import WORKSPACE
 from ..text.addresses import PERSON, words_of
 from ..text.name_matching import fold, is_client_id, is_reserved, is_word
 from ..text.sanitize import first_of, sanitize
-from . import heartbeats, name_holders, presence
+from . import heartbeats, names, presence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -387,12 +387,8 @@ def _named(store: Store, text: str) -> Caller:
     if is_own_person(store, text):
         return person(store, "as")
 
-    pin = name_holders.pin_of(store, text)
-    pinned = (
-        name_holders.pinned(store, text, code="which-session")
-        if pin is not None and pin.name == text
-        else None
-    )
+    pin = names.pin_of(store, text)
+    pinned = names.pinned(store, text, code="which-session") if pin is not None and pin.name == text else None
     if pinned is not None:
         caller = of_session(pinned[0], "as")
         caller.remark = pinned[1]
@@ -407,15 +403,13 @@ def _named(store: Store, text: str) -> Caller:
             return _identity(store, name)
     holders = [one for one in named if one.name == text and one.is_current]
     if len(holders) == 1:
-        name_holders.note_pin(store, text, holders[0].session_id, holders[0].agent_identity)
+        names.note_pin(store, text, holders[0].session_id, holders[0].agent_identity)
         return of_session(holders[0], "as")
     if holders:
         raise which_session_error(
             holders, f"--as {text} is ambiguous: {len(holders)} sessions have this name", ["gitmem roster"]
         )
-    from . import unknown_names
-
-    raise unknown_names.caller_error(store, text)
+    raise names.caller_error(store, text)
 
 
 def _identity(store: Store, identity: str) -> Caller:

@@ -17,10 +17,9 @@ from . import caller as callers
 from . import (
     delivery,
     descriptions,
-    display_names,
     heartbeats,
     mailbox,
-    name_holders,
+    names,
     other_keys,
     presence,
     signal_rows,
@@ -222,7 +221,7 @@ def given_fields(
     Raises:
         UsageError: `bad-identity` for an identity that looks like another one.
     """
-    display_names.check_identity(identity)
+    names.check_identity(identity)
     return {
         "agent_identity": identity,
         "wu_id": wu,
@@ -325,7 +324,7 @@ def former_fields(store: Store, former: Presence) -> dict[str, str]:
     """Return the fields by which a session becomes the agent of an earlier one: its identity, and its name if that is free."""
     taken = {"agent_identity": str(former.agent_identity)}
     try:
-        display_names.claim(store, former.name)
+        names.claim(store, former.name)
     except UsageError:  # a session that has not ended holds its name for two days
         return taken
     return {**taken, "name": former.name}
@@ -598,9 +597,9 @@ def _start_new(
     if fields["workspace_id"] is None:
         fields["workspace_id"] = default_workspace(store)
     if name is None:
-        name, chosen = (former and _former_name(store, former)) or (display_names.pick(store), False)
+        name, chosen = (former and _former_name(store, former)) or (names.pick(store), False)
     else:
-        display_names.claim(store, name, again=again)
+        names.claim(store, name, again=again)
         chosen = True
     session_id = store.new_id("sess")
     store.log.make_state()
@@ -634,7 +633,7 @@ def _start_new(
             code="index",
             next=[command("export", f"GITMEM_SESSION={session_id}"), "gitmem doctor"],
         )
-    name_holders.repin(store, found)
+    names.repin(store, found)
     started = SessionStarted.after(found, appended.commit, True, _first_steps(store, found))
     if chosen and signal_rows.imported_ids(store.db(), name):
         notice = f"Signals to {found.asked} were imported; no session gets them."
@@ -651,7 +650,7 @@ def _start_new(
 def _former_name(store: Store, former: Presence) -> tuple[str, bool] | None:
     """Return the name of a resumed session, if it is free, and whether the session had chosen it."""
     try:
-        display_names.claim(store, former.asked)
+        names.claim(store, former.asked)
     except UsageError:
         return None
     return former.asked, bool(former.record.get("name_chosen"))
@@ -770,7 +769,7 @@ def _change(
     news = describe_changes(differs, cleared)
     subject = f"{found.name} is now {', '.join(news)}" if news else f"{found.name} continues"
     if name is not None and name != found.name:
-        display_names.claim(store, name, session_id=found.session_id, again=again)
+        names.claim(store, name, session_id=found.session_id, again=again)
         record["display_name"] = differs["display_name"] = name
         subject = f"{found.name} is now called {name}" + (f", {', '.join(news)}" if news else "")
     is_choice = name is not None and ("display_name" in differs or not found.record.get("name_chosen"))
@@ -782,7 +781,7 @@ def _change(
     appended = store.record([store.line("session", record)], message)
     after = presence.get(store, found.session_id) or found
     if "display_name" in differs:
-        name_holders.repin(store, after, found.name, found.asked)
+        names.repin(store, after, found.name, found.asked)
     return after, appended.commit, True
 
 

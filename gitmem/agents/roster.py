@@ -9,7 +9,7 @@ from ..log.lines import writer_of
 from ..outcome import Outcome, command
 from ..sync import autosync, whereabouts
 from ..text.name_matching import fold
-from . import descriptions, mailbox, name_holders, other_keys, presence, session_view, signal_rows, signers
+from . import descriptions, mailbox, names, other_keys, presence, session_view, signal_rows, signers
 from .caller import other_workspaces
 from .descriptions import by_role, row
 
@@ -126,9 +126,7 @@ def roster(
     check_limit(limit)
     left = unread = 0
     if query:
-        from . import unknown_names
-
-        found = unknown_names.matching(store, query, all=all, most=read_most)
+        found = names.matching(store, query, all=all, most=read_most)
         unread = _left(store, read_most, all=all)
     else:
         every, left = _shown(store, limit, read_most, all=all)
@@ -332,6 +330,6 @@ def _follow_pins(store: Store, outcome: Roster, found: Sequence[Presence]) -> No
     asked = {fold(one.asked) for one in found if one.asked != one.name}
     contested = [one for one in found if fold(one.name) in asked][:CONTESTED_MAX]
     for one in contested:
-        meant = name_holders.meant_instead(store, one)
+        meant = names.meant_instead(store, one)
         if meant is not None:
             outcome.remark = " ".join(filter(None, (outcome.remark, meant)))

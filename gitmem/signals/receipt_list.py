@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import records
-from ..agents import mailbox, presence, signal_rows, unknown_names
+from ..agents import mailbox, names, presence, signal_rows
 from ..errors import UsageError, check_limit
 from ..index import resolve_id
 from ..log.lines import digest, format_at
@@ -142,7 +142,7 @@ def _recipients(db: sqlite3.Connection, signal_id: str) -> list[str]:
 
 def _unknown(store: Store, reader: str | None) -> list[str]:
     """Return a sentence if the name of the reader is unknown, because an empty list does not show that."""
-    if not reader or unknown_names.is_known(store, reader):
+    if not reader or names.is_known(store, reader):
         return []
     return [f"Unknown reader: {sanitize(reader)}. `gitmem roster --all` lists all agents."]
 

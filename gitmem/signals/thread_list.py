@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..agents import mailbox, presence, session_view, signal_rows, unknown_names, waiting_work
+from ..agents import mailbox, names, presence, session_view, signal_rows, waiting_work
 from ..agents.descriptions import sender_name_from
 from ..commit_message import sanitize
 from ..errors import UsageError, check_limit
@@ -116,12 +116,12 @@ def _readers(store: Store, agent: str) -> set[str]:
     found = {agent, *presence.readers_named(db, agent)}
     one = presence.get(store, agent)
     found.update([one.reader] if one is not None else [])
-    if not unknown_names.is_known(store, agent):
+    if not names.is_known(store, agent):
         raise UsageError(
             f"Unknown agent: {sanitize(agent)}. Nothing was written.",
             hint="Use a name, an agent identity, a session id or a person of this log.",
             code="unknown-agent",
-            suggestions=unknown_names.suggested(store, agent),
+            suggestions=names.suggested(store, agent),
             next=["gitmem roster --all"],
         )
     for each in tuple(found):

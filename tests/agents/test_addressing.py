@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gitmem import records
-from gitmem.agents import addressing, caller, lifecycle, presence, unknown_names
+from gitmem.agents import addressing, caller, lifecycle, names, presence
 from gitmem.agents.addressing import Resolved
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import UsageError
@@ -391,7 +391,7 @@ def test_no_number_of_sessions_is_compared_with_a_name_without_a_limit(repo: Pat
     asked: list[str] = []
     store.db().set_trace_callback(asked.append)
     assert refused(store, "plank").suggestions[0].startswith("Planck")
-    assert unknown_names.suggested(store, annas("x:y:z")) == []
+    assert names.suggested(store, annas("x:y:z")) == []
     assert len(presence.shown(store, most=presence.READ_MAX)) == presence.READ_MAX
     rows = [
         each

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.agents import display_names, lifecycle
+from gitmem.agents import lifecycle, names
 from gitmem.agents.caller import CallerClaims
 from gitmem.agents.lifecycle import SessionStarted
 from gitmem.errors import UsageError
@@ -26,7 +26,7 @@ def _in_order(request: pytest.FixtureRequest) -> None:
 
 
 def small_pool(monkeypatch: pytest.MonkeyPatch, *pool: str) -> None:
-    monkeypatch.setattr(display_names, "POOL", pool)
+    monkeypatch.setattr(names, "POOL", pool)
 
 
 def start(store: Store) -> SessionStarted:
@@ -61,20 +61,8 @@ def test_an_exhausted_pool_gives_numbers(repo: Path, monkeypatch: pytest.MonkeyP
     ]
 
 
-def test_no_name_is_given_out_within_two_edits_of_one_in_use(repo: Path) -> None:
-    """Of names that somebody asked for, too; afterwards it is given out."""
-    store = open_store(repo, Clock())
-    first = display_names.pick(store)
-    odd = lifecycle.start(store, CallerClaims(), name=first + "x")
-    second = start(store).display_name
-    lifecycle.end(store, acting(store, odd))
-
-    assert second != first
-    assert start(store).display_name == first
-
-
 def test_a_name_that_is_asked_for_is_given_as_asked(repo: Path) -> None:
-    """`dev-2` beside `dev-1`: only the pool keeps a distance."""
+    """`dev-2` beside `dev-1`."""
     store = open_store(repo, Clock())
 
     assert [lifecycle.start(store, CallerClaims(), name=each).display_name for each in ("dev-1", "dev-2", "dev")] == [
@@ -83,12 +71,12 @@ def test_a_name_that_is_asked_for_is_given_as_asked(repo: Path) -> None:
 
 
 def test_the_file_of_the_project_has_the_names(repo: Path) -> None:
-    """One a line, as people edit it; what nobody may be called is given to nobody, and near names not at once."""
+    """One a line, as people edit it; what nobody may be called is given to nobody."""
     (repo / ".gitmem").mkdir()
     (repo / ".gitmem" / "names").write_text("Hopper\r\n\n  Kahlo \nall\na,b\nPl\u0430nck\nKahla\n")
     store = open_store(repo, Clock())
 
-    assert [start(store).display_name for _ in range(3)] == ["Hopper", "Kahlo", "Hopper-2"]
+    assert [start(store).display_name for _ in range(4)] == ["Hopper", "Kahlo", "Kahla", "Hopper-2"]
 
 
 @pytest.mark.parametrize("content", [b"", b"all\n", b"\0Curie\n", b"\xff\n", b"Curie\n" * 20_000])
@@ -109,12 +97,12 @@ def test_clones_that_never_met_begin_with_different_names(repo: Path, tmp_path: 
     for number, store in enumerate(stores):
         store.log.clone_id = lambda number=number: f"clone{number}"  # type: ignore[method-assign,misc]
 
-    assert display_names.pick(stores[0]) != display_names.pick(stores[1])
+    assert names.pick(stores[0]) != names.pick(stores[1])
 
 
 @one_test_for(PLAIN)
 def test_a_name_that_only_begins_like_a_reserved_one_is_allowed(name: str) -> None:
-    display_names.check(name)
+    names.check(name)
     assert not name_matching.is_reserved(name)
 
 
@@ -122,4 +110,4 @@ def test_a_name_that_only_begins_like_a_reserved_one_is_allowed(name: str) -> No
 def test_what_reads_like_an_address_is_no_name(name: str) -> None:
     assert name_matching.is_reserved(name)
     with pytest.raises(UsageError):
-        display_names.check(name)
+        names.check(name)

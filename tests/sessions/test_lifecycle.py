@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.agents import caller, display_names, heartbeats, lifecycle, presence, roster
+from gitmem.agents import caller, heartbeats, lifecycle, names, presence, roster
 from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
 from gitmem.signals import announcements, inbox, send
@@ -36,7 +36,7 @@ IDENTITY, MAIN = annas(WORDS), annas("claude:main:x")
 def test_a_session_gets_a_name_and_says_who_it_is(repo: Path) -> None:
     """The fields of the JSON shape, and the command that makes it the caller's."""
     store = open_store(repo, Clock())
-    name = display_names.pick(store)
+    name = names.pick(store)
     started = lifecycle.start(store, CallerClaims(), agent_identity=IDENTITY, wu="WU-123", lane="docs")
 
     assert started.as_json() == {
@@ -171,7 +171,7 @@ def test_a_name_in_use_is_refused_with_three_that_are_free(repo: Path) -> None:
             lifecycle.start(store, CallerClaims(), name=name)
         assert (caught.value.code, len(caught.value.suggestions)) == ("name-in-use", 3)
         for free in caught.value.suggestions:
-            lifecycle.display_names.claim(store, free)
+            lifecycle.names.claim(store, free)
     assert bodies(store) == before
 
 

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gitmem import records
-from gitmem.agents import descriptions, display_names, lifecycle
+from gitmem.agents import descriptions, lifecycle, names
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.memory.checkpoints import checkpoint
 from gitmem.signals import message_frame, send
@@ -368,7 +368,7 @@ def test_a_name_that_the_pool_gave_is_none_that_was_chosen(desk: Desk) -> None:
     given.append(desk.headline())
     lifecycle.change(desk.store, desk.me, lane="core")
     given.append(desk.headline())
-    pooled = display_names.pick(desk.store)
+    pooled = names.pick(desk.store)
     named = acting(desk.store, lifecycle.start(desk.store, CallerClaims(), name=pooled))
 
     assert given == [desk.plain, "Maria", "Maria"]
