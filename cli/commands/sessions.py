@@ -261,16 +261,16 @@ def role(
     ] = False,
 ) -> int:
     """List the roles, who holds them, and the names that mean them; or show one."""
-    from gitmem.agents import role_list
+    from gitmem.agents import roster
 
     if role is not None and check:
         raise UsageError("--check checks all roles; leave out the role. Nothing was written.")
     if role is not None:
-        at.answer(role_list.show(at.store(), role), sessions.role)
+        at.answer(roster.role(at.store(), role), sessions.role)
         return 0
     if not check:
-        at.answer(role_list.listing(at.store()), sessions.roles)
+        at.answer(roster.roles(at.store()), sessions.roles)
         return 0
-    found = role_list.check(at.store())
+    found = roster.role_check(at.store())
     at.answer(found, sessions.role_checked)
     return 1 if found.problems or found.unknown else 0

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from gitmem.agents.descriptions import SessionRow
     from gitmem.agents.lifecycle import SessionEnded, SessionResult, SessionStarted
     from gitmem.agents.other_keys import Trust
-    from gitmem.agents.role_list import ClientAgent, RoleCheck, RoleEntry, RoleList, RoleShown
-    from gitmem.agents.roster import Roster, SessionList, WhoAmI
+    from gitmem.agents.roster import RoleCheck, RoleEntry, RoleList, RoleShown, Roster, SessionList, WhoAmI
+    from gitmem.agents.vocabulary import ClientAgent
     from gitmem.history.open_work import Wait, Waits
     from gitmem.trust.keys import MadeKey
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 from ..commit_message import sanitize
 from ..errors import UsageError
 from ..outcome import Outcome, command
-from ..records.ids import is_of_somebody
 from ..text.addresses import PERSON, words_of, writer_of
 from ..text.name_matching import fold, is_client_id, is_identity, is_reserved, is_reserved_identity, is_word
 from ..text.sanitize import is_unsafe
 from . import names, presence
 from .caller import is_own_person, own_person
-from .presence import IDLE_MICROS, Presence, format_age
+from .presence import Presence, format_age
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,7 +97,8 @@ def _holders(store: Store, text: str, caller: Caller | None) -> Iterator[Resolve
     for session, resolved_by, role in named_role(store, text, caller):
         one = _of_session(store, session, text, resolved_by)
         one.role = role
-        one.remark = one.remark or role_remark(store, session)
+        age = format_age(store.now() - session.record_at)
+        one.remark = one.remark or f"{session.name} holds {session.role}; its last record: {age}."
         yield one
 
 
@@ -301,22 +301,10 @@ def named_role(store: Store, text: str, caller: Caller | None) -> list[tuple[Pre
     return [(one, way, role.role_id) for one in _others(store, text, role, caller, similar)]
 
 
-def role_remark(store: Store, holder: Presence) -> str:
-    """Return what the sender should know of a holder."""
-    age = format_age(store.now() - holder.record_at)
-    return f"{holder.name} holds {holder.role}; its last record: {age}."
-
-
 def role_holders(store: Store, lifecycle_role: str, specialty_profile: str | None) -> list[Presence]:
     """Return the sessions that hold a role."""
     found = presence.of_role(store, lifecycle_role, specialty_profile)
-    return [one for one in found if holds_role(one, store.now())]
-
-
-def holds_role(one: Presence, now: int) -> bool:
-    """Return whether an open session of a writer, whose id is bound, has a line of the last 24 hours and states a role."""
-    is_writers = is_of_somebody("sess", one.session_id)
-    return is_writers and one.role is not None and one.ended is None and now - one.record_at < IDLE_MICROS
+    return [one for one in found if one.holds_role(store.now())]
 
 
 def _others(

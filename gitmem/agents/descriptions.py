@@ -215,7 +215,7 @@ def sender_name_from(names: ShownNames, record: SentRecord) -> str | None:
 
 def role_row(record: Mapping[str, str], identity: str | None) -> RoleRow:
     """Return the role of a folded session, under the names of the role contract."""
-    capabilities, scope = record.get("capabilities"), record.get("actual_ownership_scope")
+    capabilities = record.get("capabilities")
     return {
         "role": role_id(record.get("lifecycle_role"), record.get("specialty_profile")),
         "implied_role": implied_role(identity),
@@ -225,7 +225,7 @@ def role_row(record: Mapping[str, str], identity: str | None) -> RoleRow:
         "role_alias": record.get("role_alias"),
         "role_pack": record.get("role_pack"),
         "capabilities": [str(each) for each in strict_json.read(capabilities)] if capabilities else [],
-        "actual_ownership_scope": scope_of(scope) if scope else None,
+        "actual_ownership_scope": scope_of(record.get("actual_ownership_scope")),
         "model": record.get("model"),
         "branch": record.get("branch"),
         "task_id": record.get("task_id"),
@@ -240,11 +240,11 @@ def actual_role(record: Mapping[str, str]) -> dict[str, Any]:
     return {**found, "capabilities": strict_json.read(record.get("capabilities") or "[]")}
 
 
-def scope_of(text: str) -> OwnershipScope | None:
-    """Return the scope that a folded session has as JSON, without what has another form."""
+def scope_of(text: str | None) -> OwnershipScope | None:
+    """Return the scope that a folded session has as JSON, without what has another form; None without one."""
     from . import descriptors
 
-    return descriptors.read_scope(strict_json.read(text))
+    return descriptors.read_scope(strict_json.read(text)) if text else None
 
 
 def row(found: Presence, headline: str) -> SessionRow:

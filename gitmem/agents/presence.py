@@ -6,7 +6,7 @@ import os
 
 from ..errors import UsageError
 from ..order.session import FIELDS, HOLD_MICROS
-from ..records.ids import is_bound, role_id
+from ..records.ids import is_bound, is_of_somebody, role_id
 from ..text.addresses import is_words, of_writer, words_of, writer_of
 from ..text.name_matching import fold
 from . import heartbeats
@@ -84,6 +84,13 @@ class Presence:
     def role(self) -> str | None:
         """Its actual role, as it is shown; None if it states none."""
         return role_id(self.record.get("lifecycle_role"), self.record.get("specialty_profile"))
+
+    def holds_role(self, now: int) -> bool:
+        """Return whether it is an open session of a writer, whose id is bound, has a line of the last 24 hours and states a role."""
+        is_writers = is_of_somebody("sess", self.session_id)
+        return (
+            is_writers and self.role is not None and self.ended is None and now - self.record_at < IDLE_MICROS
+        )
 
     @property
     def is_current(self) -> bool:

@@ -1,4 +1,4 @@
-"""The roster: sessions at work, as others see them."""
+"""The roster: sessions at work, as others see them, and the roles that they hold."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from ..index import entities
 from ..index.index_file import StepLimit
 from ..log.lines import writer_of
 from ..outcome import Outcome, command
+from ..records.ids import role_id
+from ..settings import WARN
 from ..sync import autosync, whereabouts
 from ..text.name_matching import fold
+from ..text.sanitize import sanitize
 from . import descriptions, mailbox, names, other_keys, presence, session_view, signal_rows, signers
 from .caller import other_workspaces
 from .descriptions import by_role, row
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from .descriptions import SessionRow
     from .descriptors import OwnershipScope
     from .presence import Presence
+    from .vocabulary import ClientAgent, Pack, Problem
 
 
 EDITS_MAX = 50  # paths of a session that a roster names
@@ -333,3 +337,190 @@ def _follow_pins(store: Store, outcome: Roster, found: Sequence[Presence]) -> No
         meant = names.meant_instead(store, one)
         if meant is not None:
             outcome.remark = " ".join(filter(None, (outcome.remark, meant)))
+
+
+HOLDERS_MAX = 200
+
+
+class RoleEntry(Outcome):
+    """A role: its holders, the aliases that mean it, and the agents of clients that have such a name.
+
+    Attributes:
+        is_known: Whether the vocabulary of this work tree has it.
+        aliases: Those that are offered, and a legacy one while a holder has it.
+    """
+
+    role: str | None
+    lifecycle_role: str
+    specialty_profile: str
+    is_known: bool
+    holders: list[SessionRow] = []
+    aliases: list[str] = []
+    agents: list[ClientAgent] = []
+
+
+class RoleList(Outcome):
+    """The roles that somebody holds, or that a name stands for; and the words that any role is made of.
+
+    Attributes:
+        unassigned: The agents of clients whose names mean no role.
+        remark: What is wrong with the file of roles, and whether holders are left out; or None.
+    """
+
+    roles: list[RoleEntry]
+    lifecycle_roles: list[str]
+    specialty_profiles: list[str]
+    unassigned: list[ClientAgent]
+    pack: str
+    remark: str | None
+    next: list[str] = []
+
+
+class RoleShown(Outcome):
+    """What a text means as a role, and who holds it.
+
+    Attributes:
+        responsibility_kinds: Those of a scope that states none.
+    """
+
+    query: str
+    resolved_by: str
+    role_alias: str | None
+    capabilities: list[str]
+    responsibility_kinds: list[str]
+    entry: RoleEntry
+    remark: str | None
+    next: list[str]
+
+
+class RoleCheck(Outcome):
+    """What is wrong with the files that name roles, and which sessions have roles that are not known here.
+
+    Attributes:
+        path: The file of roles; None without one.
+        problems: Entries and files that do not count.
+        unknown: Sentences about sessions with unknown roles, or whose alias now means another role; and whether some were left out.
+    """
+
+    path: str | None
+    problems: Sequence[Problem]
+    unknown: list[str]
+    next: list[str] = ["gitmem role"]
+
+
+class _Roles:
+    """The vocabulary of a work tree, and the sessions and agents of clients that have a role of it."""
+
+    def __init__(self, store: Store) -> None:
+        from . import vocabulary
+
+        self.store = store
+        self.found = vocabulary.read(store.repo.worktree)
+        self.agents, self.problems = vocabulary.read_client_agents(store.repo.worktree)
+        every, now = presence.shown(store, stating="lifecycle_role").values(), store.now()
+        holders = [one for one in every if one.holds_role(now)]
+        self.holders = sorted(holders[:HOLDERS_MAX], key=lambda one: (-one.last_seen, one.session_id))
+        self.left_out = (
+            f"More than {HOLDERS_MAX} sessions hold roles: the others are not listed."
+            if len(holders) > HOLDERS_MAX
+            else None
+        )
+
+    def entry(self, lifecycle_role: str, specialty_profile: str) -> RoleEntry:
+        """Return a role that nobody holds."""
+        known = self.found.pack.knows(lifecycle_role, specialty_profile or None)
+        return RoleEntry(role_id(lifecycle_role, specialty_profile), lifecycle_role, specialty_profile, known)
+
+    def entries(self) -> dict[tuple[str, str], RoleEntry]:
+        """Return the roles that somebody holds or an offered alias or an agent of a client stands for, by their two parts."""
+        found: dict[tuple[str, str], RoleEntry] = {}
+        pack, db = self.found.pack, self.store.db()
+        steps = StepLimit(db, UNREAD_STEPS)
+
+        def entry(lifecycle_role: str, specialty_profile: str) -> RoleEntry:
+            key = (lifecycle_role, specialty_profile)
+            return found.setdefault(key, self.entry(*key))
+
+        for alias in pack.offered():
+            entry(alias.lifecycle_role, alias.specialty_profile).aliases.append(alias.name)
+        for one in self.holders:
+            of = entry(one.record["lifecycle_role"], one.record.get("specialty_profile", ""))
+            of.holders.append(session_row(self.store, db, steps, one))
+            stated = one.record.get("role_alias")
+            if stated and stated not in of.aliases:
+                of.aliases.append(stated)
+        for agent in self.agents:
+            if meant := pack.aliases.get(fold(agent.name)):
+                entry(meant.lifecycle_role, meant.specialty_profile).agents.append(agent)
+        return found
+
+
+def roles(store: Store) -> RoleList:
+    """Return the roles that are held, and those that the aliases of the pack stand for."""
+    at = _Roles(store)
+    pack = at.found.pack
+    return RoleList(
+        sorted(at.entries().values(), key=lambda each: (not each.holders, each.role or "")),
+        [*pack.lifecycle_roles],
+        [*pack.specialty_profiles],
+        [each for each in at.agents if fold(each.name) not in pack.aliases],
+        pack.name,
+        " ".join(filter(None, (at.found.warning, at.left_out))) or None,
+    )
+
+
+def role(store: Store, text: str) -> RoleShown:
+    """Return what a text means as a role.
+
+    Raises:
+        UsageError: `unknown-role`, `ambiguous-role` or `bad-role`: it means none, and nobody holds it.
+    """
+    from . import vocabulary
+
+    at = _Roles(store)
+    is_held = fold(text) in {one.role for one in at.holders}
+    meant = vocabulary.resolve(at.found, text, policy=WARN if is_held else vocabulary.KNOWN, writing=False)
+    key = (meant.lifecycle_role, meant.specialty_profile or "")
+    entry = at.entries().get(key) or at.entry(*key)
+    if meant.role_alias and meant.role_alias not in entry.aliases:
+        entry.aliases.append(meant.role_alias)  # a legacy one, which is not offered
+    remarks = (vocabulary.warning(at.found, meant, text), at.found.warning, at.left_out)
+    return RoleShown(
+        text,
+        meant.resolved_by,
+        meant.role_alias,
+        meant.capabilities,
+        [*at.found.pack.lifecycle_roles.get(meant.lifecycle_role, ())],
+        entry,
+        " ".join(filter(None, remarks)) or None,
+        [command("gitmem", "session", "set", "--role", entry.role or text)],
+    )
+
+
+def role_check(store: Store) -> RoleCheck:
+    """Return what is wrong with the files of roles and agents, and with the roles of sessions."""
+    at = _Roles(store)
+    unknown = [each for one in at.holders for each in _unknown_roles(at.found.pack, one)]
+    return RoleCheck(
+        at.found.path, [*at.found.problems, *at.problems], [*unknown, *filter(None, [at.left_out])]
+    )
+
+
+def _unknown_roles(pack: Pack, one: Presence) -> Iterator[str]:
+    """Yield what of a session's role is unknown here, or differs from what its alias now means."""
+    from . import descriptors
+
+    name = sanitize(one.name)
+    if not pack.knows(one.record.get("lifecycle_role"), one.record.get("specialty_profile")):
+        yield f"{name} has the role {sanitize(one.role or '')}, which is not known here."
+    stated = descriptions.scope_of(one.record.get("actual_ownership_scope"))
+    kinds = descriptors.unknown_kinds(stated, pack) if stated is not None else []
+    if kinds:
+        yield f"{name} has the responsibility {sanitize(', '.join(kinds))}, which is not known here."
+    alias = pack.aliases.get(fold(one.record.get("role_alias", "")))
+    if alias is None:
+        return
+    meant = {"lifecycle_role": alias.lifecycle_role, "specialty_profile": alias.specialty_profile}
+    if descriptors.compare(meant, one.record).role_mismatch:
+        now = role_id(alias.lifecycle_role, alias.specialty_profile)
+        yield f"{name} is {one.role} by the alias {alias.name}, which now means {now}."

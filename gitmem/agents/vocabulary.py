@@ -1,14 +1,18 @@
-"""The vocabulary of roles: packs in TOML files, and the role that a text names.
+"""The vocabulary of roles: packs in TOML files, the role that a text names, and the agents that clients have files of.
 
 The built-in pack is `software-delivery.toml`; `.gitmem/roles.toml` of a work tree adds to it. Both are read only where a
 role is named. An entry that breaks a rule is left out and reported with its line, and all others count. The texts are
 untrusted.
+
+Files of clients are read and never written. The role is not in them, because a client may refuse a key that it does not know: it
+comes from the name, by the aliases of the pack.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import time
 
 from ..errors import UsageError
 from ..git import work_tree_files
@@ -20,15 +24,15 @@ from ..text.sanitize import sanitize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from typing import Any
 
 
 DOTS_MAX = 1_000  # in a line: the time that Python's reader of TOML takes for a key is quadratic in its parts
+FILE_BYTES_MAX = 64 * 1024
 HEAD_LINES_MAX = 1_000
-KEYS_MAX = 200
 _KEY = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]{0,99})[ \t]*:(?:[ \t]+(.*)|)$")
-_BLOCK = re.compile(r"[|>][-+0-9]{0,2}(?:[ \t]+#.*)?$")
+_BLOCK = re.compile(r"[|>][-+0-9]{0,2}(?:[ \t]+#.*)?$|#")
 _ESCAPES = {"n": "\n", "t": "\t", '"': '"', "\\": "\\", "/": "/"}
 
 
@@ -62,76 +66,43 @@ def read_toml(text: str) -> dict[str, Any]:
         raise FormatError(str(error)[: found.start()], int(found[1])) from None
 
 
-def read_frontmatter(text: str) -> dict[str, str | list[str]]:
-    """Return the texts and lists of texts at the top level of a Markdown file's YAML head; {} without a head.
+def read_frontmatter(text: str) -> dict[str, str]:
+    """Return the texts at the top level of a Markdown file's YAML head, each in one line; {} without a head.
 
-    Clients accept much that is not YAML, such as a colon in a text without quotes; so does this. Anything else than
-    texts, block texts and lists, such as objects, is left out.
+    Clients accept much that is not YAML, such as a colon in a text without quotes; so does this. What is indented belongs to the text
+    before it, whatever it is.
 
     Raises:
         FormatError: The head has no end.
     """
-    lines = text.split("\n", HEAD_LINES_MAX + 1)
-    if lines[0].rstrip() != "---":
+    lines = [line.rstrip() for line in text.split("\n", HEAD_LINES_MAX + 1)]
+    if lines[0] != "---":
         return {}
-    end = next(
-        (at for at, line in enumerate(lines[1 : HEAD_LINES_MAX + 1], 1) if line.rstrip() == "---"), None
-    )
-    if end is None:
+    if "---" not in lines[1:]:
         raise FormatError("the head that begins with --- has no end", 1)
-    found: dict[str, str | list[str]] = {}
-    at = 1
-    while at < end and len(found) < KEYS_MAX:
-        match = _KEY.match(lines[at].rstrip())
-        at += 1
-        if match is None:
-            continue
-        inner = []
-        # A list may stand at the indentation of its key.
-        while at < end and (not lines[at].strip() or lines[at][0] in " \t" or lines[at].startswith("- ")):
-            inner.append(lines[at].rstrip())
-            at += 1
-        value = _value((match[2] or "").strip(), inner)
-        if value is not None:
-            found[match[1]] = value
-    return found
+    found: dict[str, list[str]] = {}
+    parts: list[str] = []
+    for line in lines[1 : lines.index("---", 1)]:
+        if match := _KEY.match(line):
+            parts = found[match[1]] = [match[2] or ""]
+        elif not line or line[0] in " \t":
+            parts.append(line.strip())
+    return {key: _text(first.strip(), rest) for key, (first, *rest) in found.items()}
 
 
-def _value(given: str, inner: Sequence[str]) -> str | list[str] | None:
-    """Return the value of a key by the rest of its line and the lines that belong to it; None for an object."""
-    words = [line.strip() for line in inner]
-    if _BLOCK.match(given):
-        return _block(inner, folded=given[0] == ">")
-    if given and not given.startswith("#"):
-        if given.startswith("[") and given.endswith("]"):
-            return [_scalar(each.strip()) for each in given[1:-1].split(",") if each.strip()]
-        return _scalar(" ".join([given, *filter(None, words)]))
-    items = [word for word in words if word and not word.startswith("#")]
-    if items and all(word.startswith("- ") for word in items):
-        return [_scalar(word[2:].strip()) for word in items]
-    return None if any(_KEY.match(word) for word in items) else _scalar(" ".join(items))
-
-
-def _block(inner: Sequence[str], *, folded: bool) -> str:
-    depth = min((len(line) - len(line.lstrip()) for line in inner if line), default=0)
-    lines = [line[depth:] for line in inner]
-    if not folded:
-        return "\n".join(lines).strip("\n")
-    return "\n".join(" ".join(part.split("\n")) for part in "\n".join(lines).strip("\n").split("\n\n"))
-
-
-def _scalar(text: str) -> str:
-    """Return a text without its quotes and escapes, or without a comment behind it."""
+def _text(first: str, rest: list[str]) -> str:
+    """Return a text of the rest of its line and the lines below it, without quotes and escapes, or without a comment behind it."""
+    is_block = _BLOCK.match(first)
+    text = " ".join(filter(None, rest if is_block else (first, *rest)))
     if len(text) > 1 and text[0] == text[-1] == '"':
         return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[0]), text[1:-1])
     if len(text) > 1 and text[0] == text[-1] == "'":
         return text[1:-1].replace("''", "'")
-    return text.partition(" #")[0].rstrip()
+    return text if is_block else text.partition(" #")[0].rstrip()
 
 
 VALUES_MAX = 100  # of each list
 PROBLEMS_MAX = 20  # that are reported
-ALIASES_MAX = 500
 WORD = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 _ALIAS = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _LINE_MAX = 200  # characters
@@ -189,11 +160,9 @@ class Pack(Struct):
         default_lifecycle: The role that is asked for where nobody states one; "" for none.
         lifecycle_roles: Each with the responsibilities of a scope that states none.
         aliases: By their folded names.
-        builtin: Whether the built-in pack is part of it.
     """
 
     name: str = ""
-    builtin: bool = True
     default_specialty: str = ""
     default_lifecycle: str = ""
     lifecycle_roles: dict[str, tuple[str, ...]] = {}
@@ -211,88 +180,65 @@ class Pack(Struct):
         """Return the aliases that may be suggested, by name."""
         return sorted((each for each in self.aliases.values() if not each.legacy), key=lambda each: each.name)
 
-    def with_builtin(self, builtin: Pack) -> Pack:
-        """Return a pack of a file together with the built-in one. What both have is as in the file."""
-        if not self.builtin:
-            return self
-        both = Pack()
-        both.name = self.name or builtin.name
-        both.default_specialty = self.default_specialty or builtin.default_specialty
-        both.default_lifecycle = self.default_lifecycle or builtin.default_lifecycle
-        both.lifecycle_roles = {**builtin.lifecycle_roles, **self.lifecycle_roles}
-        both.specialty_profiles = _united(builtin.specialty_profiles, self.specialty_profiles)
-        both.responsibility_kinds = _united(builtin.responsibility_kinds, self.responsibility_kinds)
-        both.aliases = {**builtin.aliases, **self.aliases}
-        return both
 
-
-def _united(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*one, *other)))
-
-
-def parse_pack(text: str, path: str, builtin: Pack | None = None) -> tuple[Pack | None, list[Problem]]:
-    """Read the text of a pack.
-
-    Args:
-        path: The name of the file, for problems.
-        builtin: The built-in pack, which it adds to unless it says `builtin = false`.
-
-    Returns:
-        The pack, None if the text is not TOML; and what does not count.
-    """
-    try:
-        values = read_toml(text)
-    except FormatError as error:
-        return None, [Problem(path, error.line, error.reason[:_LINE_MAX])]
-    return _Reader(text, path).read(values, builtin)
-
-
-class _Reader:
-    """Makes a pack of the values of a file, and notes what is wrong with them."""
+class _PackReader:
+    """Makes a pack of the text of a file, and notes what is wrong with it."""
 
     def __init__(self, text: str, path: str) -> None:
         self._text = text
         self._path = path
-        self._problems: list[Problem] = []
-        self._pack = Pack()
+        self.problems: list[Problem] = []
 
-    def read(self, values: dict[str, Any], builtin: Pack | None) -> tuple[Pack, list[Problem]]:
-        """Return the pack, with the built-in one if there is one and the file does not exclude it."""
-        pack = self._pack
+    def read(self, base: Pack) -> Pack | None:
+        """Return the pack: what the file adds to another one, unless it says `builtin = false`; None if it is not TOML."""
+        try:
+            values = read_toml(self._text)
+        except FormatError as error:
+            self.problems = [Problem(self._path, error.line, error.reason[:_LINE_MAX])]
+            return None
         for key in values:
             if key not in KEYS:
                 self._note(key, f"unknown key {key}; known are {', '.join(KEYS)}")
-        pack.name = self._one(values, "pack", "")
-        pack.builtin = self._flag(values, "builtin", default=True)
-        pack.specialty_profiles = self._words(values.get("specialty_profiles", []), "specialty_profiles")
-        pack.responsibility_kinds = self._words(
-            values.get("responsibility_kinds", []), "responsibility_kinds"
+        base = base if self._flag(values, "builtin", default=True) else Pack()
+        profiles = (
+            *base.specialty_profiles,
+            *self._words(values.get("specialty_profiles", []), "specialty_profiles"),
         )
-        pack.default_specialty = self._one(values, "default_specialty", "")
-        known = pack.with_builtin(builtin) if builtin is not None else pack
-        for name, kinds in self._table(values, "lifecycle_roles", VALUES_MAX):
+        kinds = (
+            *base.responsibility_kinds,
+            *self._words(values.get("responsibility_kinds", []), "responsibility_kinds"),
+        )
+        pack = Pack(self._word(values, "pack") or base.name)
+        pack.specialty_profiles = tuple(dict.fromkeys(profiles))
+        pack.responsibility_kinds = tuple(dict.fromkeys(kinds))
+        pack.lifecycle_roles = {**base.lifecycle_roles, **self._lifecycle_roles(values, kinds)}
+        pack.default_specialty = (
+            self._word(values, "default_specialty", profiles)
+            or base.default_specialty
+            or next(iter(profiles), "")
+        )
+        pack.default_lifecycle = (
+            self._word(values, "default_lifecycle", pack.lifecycle_roles) or base.default_lifecycle
+        )
+        pack.aliases = dict(base.aliases)
+        for name, value in self._table(values, "alias"):
+            if alias := self._alias(name, value, pack):
+                pack.aliases[fold(name)] = alias
+        return pack
+
+    def _lifecycle_roles(self, values: dict[str, Any], kinds: Collection[str]) -> dict[str, tuple[str, ...]]:
+        found = {}
+        for name, given in self._table(values, "lifecycle_roles"):
             if not WORD.fullmatch(name):
                 self._note(name, f"invalid lifecycle role {name}; valid are {_WORD_FORM}")
                 continue
-            given = self._words(kinds, name)
-            for kind in set(given) - set(known.responsibility_kinds):
+            words = self._words(given, name)
+            for kind in set(words).difference(kinds):
                 self._note(kind, f"{name}: unknown responsibility {kind}; add it to responsibility_kinds")
-            pack.lifecycle_roles[name] = tuple(each for each in given if each in known.responsibility_kinds)
-        known = pack.with_builtin(builtin) if builtin is not None else pack
-        if known.default_specialty not in known.specialty_profiles:
-            self._note("default_specialty", "default_specialty is missing or not one of specialty_profiles")
-            known.default_specialty = pack.default_specialty = next(iter(known.specialty_profiles), "")
-        pack.default_lifecycle = self._one(values, "default_lifecycle", "")
-        if pack.default_lifecycle and pack.default_lifecycle not in known.lifecycle_roles:
-            self._note("default_lifecycle", "default_lifecycle is not one of lifecycle_roles")
-            pack.default_lifecycle = ""
-        for name, value in self._table(values, "alias", ALIASES_MAX):
-            alias = self._alias(name, value, known)
-            if alias is not None:
-                pack.aliases[fold(name)] = alias
-        return (pack.with_builtin(builtin) if builtin is not None else pack), self._problems
+            found[name] = tuple(each for each in words if each in kinds)
+        return found
 
-    def _alias(self, name: str, value: object, known: Pack) -> Alias | None:
+    def _alias(self, name: str, value: object, pack: Pack) -> Alias | None:
         if not _ALIAS.fullmatch(name) or is_reserved(name):
             self._note(
                 name,
@@ -303,45 +249,42 @@ class _Reader:
         entry: dict[str, Any] = value if isinstance(value, dict) else {"role": value}
         for key in entry.keys() - set(ALIAS_KEYS):
             self._note(key, f"alias {name}: unknown key {key}; known are {', '.join(ALIAS_KEYS)}")
-        role = entry.get("role")
-        lifecycle, _, specialty = (role if isinstance(role, str) else "").partition("/")
-        specialty = specialty or known.default_specialty
-        if not lifecycle or not known.knows(lifecycle, specialty):
-            shown = role if isinstance(role, str) else "(no text)"
-            self._note(name, f"alias {name}: unknown role {shown}; write one such as {_example(known)}")
+        given = entry.get("role")
+        role = given if isinstance(given, str) else ""
+        lifecycle, _, specialty = role.partition("/")
+        specialty = specialty or pack.default_specialty
+        if not lifecycle or not pack.knows(lifecycle, specialty):
+            such = f"{next(iter(pack.lifecycle_roles), 'ROLE')}/{pack.default_specialty or 'PROFILE'}"
+            self._note(name, f"alias {name}: unknown role {role or '(no text)'}; write one such as {such}")
             return None
-        alias = Alias(name, lifecycle, specialty)
-        alias.legacy = self._flag(entry, "legacy", default=False)
-        alias.capabilities = self._lines(entry.get("capabilities", []), name, f"alias {name}: capabilities")
-        alias.path = self._path
-        alias.exec = self._command(name, entry.get("exec"))
+        alias = Alias(name, lifecycle, specialty, self._flag(entry, "legacy", default=False))
+        form = "texts of one line, up to 200 characters"
+        alias.capabilities = self._listed(
+            entry.get("capabilities", []), name, f"alias {name}: capabilities", is_capability, form
+        )
+        alias.path, alias.exec = self._path, entry.get("exec")
+        is_line = isinstance(alias.exec, str) and alias.exec.isprintable() and alias.exec.strip()
+        if alias.exec is not None and not (is_line and len(alias.exec) <= EXEC_MAX):
+            self._note(name, f"alias {name}: exec must be one printable line of up to {EXEC_MAX} characters")
+            alias.exec = None
         return alias
 
-    def _command(self, name: str, value: object) -> str | None:
-        if value is None or (
-            isinstance(value, str)
-            and value.isprintable()
-            and 0 < len(value.strip()) <= len(value) <= EXEC_MAX
-        ):
-            return value
-        self._note(name, f"alias {name}: exec must be one printable line of up to {EXEC_MAX} characters")
-        return None
-
-    def _table(self, values: dict[str, Any], key: str, most: int) -> Iterator[tuple[str, object]]:
+    def _table(self, values: dict[str, Any], key: str) -> Iterator[tuple[str, object]]:
         found = values.get(key, {})
-        if not isinstance(found, dict):
+        if isinstance(found, dict):
+            yield from found.items()
+        else:
             self._note(key, f"{key} must be a table")
-            return
-        if len(found) > most:
-            self._note(key, f"{key} has {len(found)} entries; the first {most} count")
-        yield from list(found.items())[:most]
 
-    def _one(self, values: dict[str, Any], key: str, default: str) -> str:
-        found = values.get(key, default)
-        if found == default or (isinstance(found, str) and WORD.fullmatch(found)):
+    def _word(self, values: dict[str, Any], key: str, known: Collection[str] | None = None) -> str:
+        """Return the word of a key, one of those that are known if that counts; "" without it."""
+        found = values.get(key, "")
+        if found == "" or (
+            isinstance(found, str) and WORD.fullmatch(found) and (known is None or found in known)
+        ):
             return str(found)
-        self._note(key, f"invalid {key}; valid are {_WORD_FORM}")
-        return default
+        self._note(key, f"invalid {key}; valid are {_WORD_FORM if known is None else ', '.join(known)}")
+        return ""
 
     def _flag(self, values: dict[str, Any], key: str, *, default: bool) -> bool:
         found = values.get(key, default)
@@ -353,18 +296,15 @@ class _Reader:
     def _words(self, value: object, key: str) -> tuple[str, ...]:
         return self._listed(value, key, key, lambda each: bool(WORD.fullmatch(each)), _WORD_FORM)
 
-    def _lines(self, value: object, key: str, name: str) -> tuple[str, ...]:
-        return self._listed(value, key, name, is_capability, "texts of one line, up to 200 characters")
-
     def _listed(
         self, value: object, key: str, name: str, is_valid: Callable[[str], bool], form: str
     ) -> tuple[str, ...]:
         if not isinstance(value, list):
             self._note(key, f"{name} must be a list")
             return ()
-        wrong = [each for each in value if not (isinstance(each, str) and is_valid(each))]
-        if wrong:
-            shown = wrong[0] if isinstance(wrong[0], str) else "(no text)"
+        wrong = next((each for each in value if not (isinstance(each, str) and is_valid(each))), None)
+        if wrong is not None:
+            shown = wrong if isinstance(wrong, str) else "(no text)"
             about = shown if self._line_of(shown) else key
             self._note(about, f"{name}: invalid value {shown or '(empty)'}; valid are {form}")
         if len(value) > VALUES_MAX:
@@ -373,8 +313,8 @@ class _Reader:
         return tuple(dict.fromkeys(valid))
 
     def _note(self, about: str, reason: str) -> None:
-        if len(self._problems) < PROBLEMS_MAX:
-            self._problems.append(Problem(self._path, self._line_of(about), reason[:_LINE_MAX]))
+        if len(self.problems) < PROBLEMS_MAX:
+            self.problems.append(Problem(self._path, self._line_of(about), reason[:_LINE_MAX]))
 
     def _line_of(self, word: str) -> int | None:
         """Return the first line outside of comments that has a word; TOML's reader does not tell where a value stood."""
@@ -390,13 +330,8 @@ def is_capability(text: str) -> bool:
     return 0 < len(text) <= _LINE_MAX and text.isprintable() and "," not in text and text == text.strip()
 
 
-def _example(pack: Pack) -> str:
-    return f"{next(iter(pack.lifecycle_roles), 'ROLE')}/{pack.default_specialty or 'PROFILE'}"
-
-
 FILE = ".gitmem/roles.toml"
 BUILTIN = "software-delivery.toml"
-FILE_BYTES_MAX = 64 * 1024
 
 
 class Roles(Struct):
@@ -425,8 +360,8 @@ class Roles(Struct):
 def builtin() -> Pack:
     """Return the pack that comes with gitmem."""
     with open(os.path.join(os.path.dirname(__file__), BUILTIN), encoding="utf-8") as file:
-        found, problems = parse_pack(file.read(), BUILTIN)
-    assert found is not None and not problems
+        found = _PackReader(file.read(), "").read(Pack())
+    assert found is not None
     return found
 
 
@@ -437,25 +372,31 @@ def read(top: str | None) -> Roles:
         top: The top folder of the work tree; None for a bare repository, which has the built-in pack alone.
     """
     found = Roles(builtin())
-    if top is None:
-        return found
     try:
-        real = work_tree_files.resolve(top, FILE)
-        if real is None:
-            return found
-        found.path = FILE
-        text = work_tree_files.read_text(real, FILE_BYTES_MAX)
-    except OSError as error:
-        reason = f"it cannot be read ({error.strerror})"
-    except ValueError as error:
-        reason = str(error)
-    else:
-        both, found.problems = parse_pack(text, FILE, found.pack)
-        found.is_whole = both is not None
-        found.pack = both or found.pack
+        text = _text_of(top, FILE) if top is not None else None
+    except (OSError, ValueError) as error:
+        found.path, found.is_whole, found.problems = FILE, False, [Problem(FILE, None, _reason(error))]
         return found
-    found.path, found.is_whole, found.problems = FILE, False, [Problem(FILE, None, reason)]
+    if text is not None:
+        reader = _PackReader(text, FILE)
+        both = reader.read(found.pack)
+        found = Roles(both or found.pack, FILE, reader.problems, both is not None)
     return found
+
+
+def _text_of(top: str, path: str) -> str | None:
+    """Return the text of a file of a work tree; None if there is none.
+
+    Raises:
+        OSError: It cannot be read.
+        ValueError: It is no text, or none of the work tree.
+    """
+    real = work_tree_files.resolve(top, path)
+    return work_tree_files.read_text(real, FILE_BYTES_MAX) if real is not None else None
+
+
+def _reason(error: Exception) -> str:
+    return f"it cannot be read ({error.strerror})" if isinstance(error, OSError) else str(error)
 
 
 EXACT, FOLDED, ALIAS, PREFIX, UNKNOWN = "exact", "folded", "alias", "prefix", "unknown"
@@ -600,3 +541,80 @@ def _unknown(roles: Roles, text: str, code: str, policy: str, nothing: str) -> U
         suggestions=similar_roles(roles.pack, text),
         next=["gitmem role"],
     )
+
+
+# Client, folder, suffix of the names, and how many levels of folders are entered.
+PLACES = (
+    ("claude-code", ".claude/agents", ".md", 4),
+    ("gemini", ".gemini/agents", ".md", 0),
+    ("copilot", ".github/agents", ".agent.md", 0),
+    ("opencode", ".opencode/agent", ".md", 0),
+    ("opencode", ".opencode/agents", ".md", 0),
+    ("codex", ".codex/agents", ".toml", 0),
+)
+FILES_MAX = 200
+ENTRIES_MAX = 5_000
+SECONDS_MAX = 2.0
+_TEXT_MAX = 1_000  # characters of a description
+_NAME_MAX = 100
+
+
+class ClientAgent(Outcome):
+    """An agent by the file of a client. `model` and `description` are None if the file does not say them."""
+
+    name: str
+    client: str
+    path: str
+    description: str | None = None
+    model: str | None = None
+
+
+def read_client_agents(
+    top: str | None, *, clock: Callable[[], float] = time.monotonic
+) -> tuple[list[ClientAgent], list[Problem]]:
+    """Return the agents of all clients in a work tree, and the files that could not be read.
+
+    Args:
+        top: The top folder of the work tree; None for a bare repository, which has none.
+        clock: Seconds; the search for files ends after `SECONDS_MAX`.
+    """
+    found: list[ClientAgent] = []
+    problems: list[Problem] = []
+    if top is None:
+        return found, problems
+    until = clock() + SECONDS_MAX
+    search = work_tree_files.FileSearch(top, ENTRIES_MAX, lambda: clock() > until)
+    files: list[tuple[str, str, str]] = []
+    for client, folder, suffix, depth in PLACES:
+        try:
+            files += [(client, path, suffix) for path in search.find(folder, suffix, depth)]
+        except (OSError, ValueError) as error:
+            problems.append(_problem(folder, error))
+    for client, path, suffix in files[:FILES_MAX]:
+        try:
+            found.append(_agent(top, client, path, suffix))
+        except (OSError, ValueError) as error:
+            problems.append(_problem(path, error))
+    if len(files) > FILES_MAX:
+        search.cut = f"there are more than {FILES_MAX} agent files"
+    if search.cut:
+        problems.append(Problem("agent files", None, f"{search.cut}; the rest is not read"))
+    return found, problems
+
+
+def _problem(path: str, error: Exception) -> Problem:
+    return Problem(path, error.line if isinstance(error, FormatError) else None, _reason(error))
+
+
+def _agent(top: str, client: str, path: str, suffix: str) -> ClientAgent:
+    text = _text_of(top, path) or ""
+    values = read_toml(text) if suffix == ".toml" else read_frontmatter(text)
+    name = _line(values.get("name"), _NAME_MAX) or path.rpartition("/")[2].removesuffix(suffix)[:_NAME_MAX]
+    description = _line(values.get("description"), _TEXT_MAX)
+    return ClientAgent(name, client, path, description, _line(values.get("model"), _NAME_MAX))
+
+
+def _line(value: object, most: int) -> str | None:
+    """Return a text as one line of at most so many characters; None for anything else, and for an empty one."""
+    words = " ".join(value.split()) if isinstance(value, str) else ""
+    return words[:most] or None

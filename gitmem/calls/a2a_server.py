@@ -40,7 +40,7 @@ from a2a.utils.task import apply_history_length, validate_history_length, valida
 from starlette.applications import Starlette
 from starlette.routing import Mount, Route, Router
 
-from ..agents import addressing, descriptions, lifecycle, presence, role_list, vocabulary
+from ..agents import addressing, descriptions, lifecycle, presence, vocabulary
 from ..agents import caller as callers
 from ..agents.caller import CallerClaims
 from ..commit_message import cut
@@ -125,7 +125,7 @@ def _of_session(store: Store, address: str) -> tuple[str, list[str]]:
 
 def _of_file(store: Store, name: str) -> str:
     """Return the description of the first file that a client has of an agent; it ends with a full stop."""
-    found, _ = role_list.read_client_agents(store.repo.worktree)
+    found, _ = vocabulary.read_client_agents(store.repo.worktree)
     for each in found:
         if fold(each.name) == fold(name) and each.description:
             text = _safe(each.description, DESCRIPTION_MAX)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from .. import local_files, settings
-from ..agents import role_list, vocabulary
+from ..agents import roster, vocabulary
 from ..errors import StoreError, UsageError
 from ..git import packs, plumbing
 from ..git.objects import TreeEntry
@@ -557,7 +557,7 @@ class RoleFiles(Check):
     codes = (FILE,)
 
     def check(self) -> Iterator[Finding]:
-        problems = role_list.check(self.store).problems
+        problems = roster.role_check(self.store).problems
         if problems:
             yield note(
                 FILE,
@@ -574,7 +574,7 @@ class UnknownRoles(Check):
     codes = (UNKNOWN,)
 
     def check(self) -> Iterator[Finding]:
-        found = role_list.check(self.store).unknown
+        found = roster.role_check(self.store).unknown
         if found:
             yield note(
                 UNKNOWN,

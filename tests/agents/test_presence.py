@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitmem import records, views
-from gitmem.agents import addressing, caller, lifecycle, presence, role_list
+from gitmem.agents import addressing, caller, lifecycle, presence, roster
 from gitmem.agents.caller import CallerClaims, of_session
 from gitmem.errors import UsageError
 from gitmem.index import catch_up
@@ -396,7 +396,7 @@ def _ids(found: Iterable[presence.Presence]) -> list[str]:
 
 
 def _listed(store: Store) -> list[str]:
-    found = role_list.listing(store)
+    found = roster.roles(store)
     assert found.remark == "More than 200 sessions hold roles: the others are not listed."
     (held,) = [each for each in found.roles if each.holders]
     return [one["session_id"] for one in held.holders]
@@ -412,7 +412,7 @@ def _pieces(store: Store) -> list[Section]:
         pytest.param(lambda store: _ids(presence.shown(store).values()), MOST, id="shown"),
         pytest.param(lambda store: _ids(presence.shown(store, all=True).values()), MOST, id="all"),
         pytest.param(lambda store: _ids(presence.of_identity(store, DEVELOPER)), MOST, id="identity"),
-        pytest.param(_listed, role_list.HOLDERS_MAX, id="roles"),
+        pytest.param(_listed, roster.HOLDERS_MAX, id="roles"),
         pytest.param(lambda store: _ids(*branches.sessions_by_branch(store).values()), MOST, id="branches"),
         pytest.param(lambda store: [each.id for each in _pieces(store)], MOST, id="context"),
     ],

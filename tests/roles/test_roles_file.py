@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.agents import role_list, vocabulary
-from gitmem.agents.role_list import ClientAgent
+from gitmem.agents import vocabulary
+from gitmem.agents.vocabulary import ClientAgent
 
 LIFECYCLE_ROLES = ["orchestrator", "implementer", "reviewer", "finisher", "recovery"]
 SPECIALTY_PROFILES = ["general", "delivery", "docs", "test", "triage", "compliance"]
@@ -214,7 +214,7 @@ def put(top: Path, path: str, content: str | bytes) -> None:
 
 
 def only(top: Path) -> ClientAgent:
-    found, problems = role_list.read_client_agents(str(top))
+    found, problems = vocabulary.read_client_agents(str(top))
     assert problems == []
     (agent,) = found
     return agent
@@ -231,40 +231,34 @@ def test_the_file_of_each_client_is_read(tmp_path: Path, client: str) -> None:
         assert (found.model, found.description) == ("gpt-5", "Writes tests.")
     else:
         assert (found.model, found.description) == ("opus", "Writes tests. Use it often.")
-        assert found.tools == ["Read", "Grep"]
 
 
 @pytest.mark.parametrize(
-    ("head", "description", "tools"),
+    ("head", "description"),
     [
-        ("description: |\n  One.\n    Two.\n\n  Three.", "One. Two. Three.", []),
-        ("description: Use this when: always # a comment", "Use this when: always", []),
-        ("description: 'It''s \"it\"'", "It's \"it\"", []),
-        ('description: "a\\tb \\"c\\""', 'a b "c"', []),
-        ("description: one\n  line more", "one line more", []),
-        ("description:\n  one\n  line", "one line", []),
-        ("tools:\n  - Read\n  - 'Grep'\n", None, ["Read", "Grep"]),
-        ("tools:\n- Read\n- Grep\ndescription: x", "x", ["Read", "Grep"]),
-        ("tools: [Read, \"Grep\"]", None, ["Read", "Grep"]),
-        ("tools:\n  bash: false\n  read: true", None, []),
-        ("description: [a, b]", None, []),
-        ("description:\n", None, []),
-        ("# only a comment", None, []),
-        ("- a\n- b", None, []),
-        (": : :\n\t\t\n%YAML", None, []),
-        ("description: &anchor *alias !!python/object:os.system", "&anchor *alias !!python/object:os.system", []),
-        ("description: \x1b[31mred\x07", "\x1b[31mred\x07", []),
-        ("description: " + "long " * 5_000, ("long " * 200), []),
+        ("description: |\n  One.\n    Two.\n\n  Three.", "One. Two. Three."),
+        ("description: Use this when: always # a comment", "Use this when: always"),
+        ("description: 'It''s \"it\"'", "It's \"it\""),
+        ('description: "a\\tb \\"c\\""', 'a b "c"'),
+        ("description: one\n  line more", "one line more"),
+        ("description:\n  one\n  line", "one line"),
+        ("tools:\n- Read\n- Grep\ndescription: x", "x"),
+        ("description: [a, b]", "[a, b]"),
+        ("description:\n", None),
+        ("# only a comment", None),
+        ("- a\n- b", None),
+        (": : :\n\t\t\n%YAML", None),
+        ("description: &anchor *alias !!python/object:os.system", "&anchor *alias !!python/object:os.system"),
+        ("description: \x1b[31mred\x07", "\x1b[31mred\x07"),
+        ("description: " + "long " * 5_000, ("long " * 200)),
     ],
 )  # fmt: skip
-def test_an_odd_head_gives_what_can_be_read(
-    tmp_path: Path, head: str, description: str | None, tools: list[str]
-) -> None:
+def test_an_odd_head_gives_what_can_be_read(tmp_path: Path, head: str, description: str | None) -> None:
     """Clients accept much that is not YAML; nothing in it is ever executed."""
     put(tmp_path, ".claude/agents/odd.md", f"---\n{head}\n---\nbody\n")
     found = only(tmp_path)
 
-    assert (found.name, found.description, found.tools) == ("odd", description, tools)
+    assert (found.name, found.description) == ("odd", description)
 
 
 @pytest.mark.parametrize(
@@ -273,7 +267,7 @@ def test_an_odd_head_gives_what_can_be_read(
 def test_a_file_without_a_whole_head_has_the_name_of_the_file(tmp_path: Path, content: str) -> None:
     """At worst it is reported."""
     put(tmp_path, ".gemini/agents/plain.md", content)
-    found, problems = role_list.read_client_agents(str(tmp_path))
+    found, problems = vocabulary.read_client_agents(str(tmp_path))
 
     assert [each.name for each in found] == ([] if problems else ["plain"])
     assert [each.reason for each in problems] in ([], ["the head that begins with --- has no end"])
@@ -284,10 +278,10 @@ def test_files_that_cannot_be_read_are_reported_and_the_others_are_read(tmp_path
     put(tmp_path, ".claude/agents/ok.md", MARKDOWN)
     put(tmp_path, ".claude/agents/binary.md", b"---\n\0\n---")
     put(tmp_path, ".claude/agents/latin.md", b"---\nname: \xe9\n---")
-    put(tmp_path, ".claude/agents/large.md", b"x" * (role_list.FILE_BYTES_MAX + 1))
+    put(tmp_path, ".claude/agents/large.md", b"x" * (vocabulary.FILE_BYTES_MAX + 1))
     put(tmp_path, ".codex/agents/bad.toml", 'name = "a"\nname = "b"\n')
     put(tmp_path, ".codex/agents/odd.toml", "name = 7\nmodel = ['x']\ntools = {a = 1}\n")
-    found, problems = role_list.read_client_agents(str(tmp_path))
+    found, problems = vocabulary.read_client_agents(str(tmp_path))
 
     assert [(each.name, each.model) for each in found] == [("test-engineer", "opus"), ("odd", None)]
     assert {each.path.rpartition("/")[2]: each.line for each in problems} == {
@@ -310,7 +304,7 @@ def test_links_out_of_the_work_tree_are_not_followed(tmp_path: Path) -> None:
     (agents / "inner.md").symlink_to(top / "shared" / "agent.md")
     (top / ".gemini").mkdir()
     (top / ".gemini" / "agents").symlink_to(outside)
-    found, problems = role_list.read_client_agents(str(top))
+    found, problems = vocabulary.read_client_agents(str(top))
 
     assert [each.name for each in found] == ["shared"]
     assert sorted((each.path, each.reason) for each in problems) == [
@@ -322,26 +316,28 @@ def test_links_out_of_the_work_tree_are_not_followed(tmp_path: Path) -> None:
 
 def test_many_files_deep_folders_and_time_have_limits(tmp_path: Path) -> None:
     """The rest is reported as not read."""
-    for number in range(role_list.FILES_MAX + 5):
+    for number in range(vocabulary.FILES_MAX + 5):
         put(tmp_path, f".claude/agents/a{number}.md", "")
     put(tmp_path, ".claude/agents/1/2/3/4/deep.md", "")
     put(tmp_path, ".claude/agents/1/2/3/4/5/deeper.md", "")
-    found, problems = role_list.read_client_agents(str(tmp_path))
+    found, problems = vocabulary.read_client_agents(str(tmp_path))
     ticks = iter(range(10**6))
-    slow, late = role_list.read_client_agents(str(tmp_path), clock=lambda: float(next(ticks)))
+    slow, late = vocabulary.read_client_agents(str(tmp_path), clock=lambda: float(next(ticks)))
 
-    assert len(found) == role_list.FILES_MAX
+    assert len(found) == vocabulary.FILES_MAX
     assert [each.reason for each in problems] == ["there are more than 200 agent files; the rest is not read"]
     assert "deep" in {each.name for each in found} and "deeper" not in {each.name for each in found}
-    assert slow == [] and [each.reason for each in late] == ["reading takes too long; the rest is not read"]
+    assert len(slow) < 5 and [each.reason for each in late] == [
+        "reading takes too long; the rest is not read"
+    ]
 
 
 @pytest.mark.parametrize("head", ["a: " * 20_000, "a: [" + "," * 60_000 + "]", "- " * 30_000, 'a: "' + "\\" * 60_000 + '"',
                                   "a: |\n" + "\n" * 60_000, "\n".join(f"k{n}: v" for n in range(7_000))])  # fmt: skip
 def test_a_hostile_head_takes_no_time(tmp_path: Path, head: str) -> None:
     """In the size of the file it is linear."""
-    put(tmp_path, ".claude/agents/a.md", f"---\n{head}\n---\n"[: role_list.FILE_BYTES_MAX])
+    put(tmp_path, ".claude/agents/a.md", f"---\n{head}\n---\n"[: vocabulary.FILE_BYTES_MAX])
     began = time.process_time()
-    role_list.read_client_agents(str(tmp_path))
+    vocabulary.read_client_agents(str(tmp_path))
 
     assert time.process_time() - began < 1

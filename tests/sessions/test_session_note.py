@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gitmem import records
-from gitmem.agents import heartbeats, lifecycle, presence, role_list, roster
+from gitmem.agents import heartbeats, lifecycle, presence, roster
 from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
 from gitmem.log.lines import CommitMessage
@@ -506,7 +506,7 @@ def test_a_typed_alias_is_stored_beside_the_role_and_its_removal_changes_nothing
     found = roster.roster(store).sessions[0]
 
     assert (found["role"], found["role_alias"]) == ("reviewer/docs", "proofreader")
-    assert role_list.check(store).unknown == []
+    assert roster.role_check(store).unknown == []
 
 
 def test_capabilities_give_no_role(store: Store) -> None:
@@ -520,7 +520,7 @@ def test_capabilities_give_no_role(store: Store) -> None:
         dict(roster.roster(store).sessions[0]),
     ):
         assert (found["role"], found["lifecycle_role"], found["capabilities"]) == (None, None, ["review"])
-    assert role_list.listing(store).roles[0].holders == []
+    assert roster.roles(store).roles[0].holders == []
 
 
 def test_transport_and_role_do_not_change_each_other(store: Store) -> None:
@@ -579,8 +579,8 @@ def test_an_unknown_role_of_another_clone_is_kept_and_shown_and_reported(
     found = roster.roster(store).sessions[0]
 
     assert (found["role"], found["role_pack"]) == ("auditor/general", "shop")
-    assert role_list.check(store).unknown == ["Bohr has the role auditor/general, which is not known here."]
-    (entry,) = [each for each in role_list.listing(store).roles if each.holders]
+    assert roster.role_check(store).unknown == ["Bohr has the role auditor/general, which is not known here."]
+    (entry,) = [each for each in roster.roles(store).roles if each.holders]
     assert (entry.role, entry.is_known) == ("auditor/general", False)
 
 
@@ -589,7 +589,7 @@ def test_a_stale_alias_is_reported(store: Store, repo: Path) -> None:
     lifecycle.start(store, CallerClaims(), name="Bohr", role="test-engineer")
     write_roles(repo, '[alias]\ntest-engineer = "recovery"\n')
 
-    assert role_list.check(store).unknown == [
+    assert roster.role_check(store).unknown == [
         "Bohr is implementer/test by the alias test-engineer, which now means recovery/general."
     ]
 
@@ -646,6 +646,6 @@ def test_records_with_any_role_are_read_and_shown(store: Store) -> None:
 
     assert found["lifecycle_role"] == "r" * 200
     assert found["actual_ownership_scope"].as_json() == {"responsibility_kinds": []}
-    assert len(role_list.check(store).unknown) == 2
-    assert role_list.listing(store).roles
+    assert len(roster.role_check(store).unknown) == 2
+    assert roster.roles(store).roles
     assert records.read(bodies(store)[-1])
