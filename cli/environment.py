@@ -660,7 +660,7 @@ def unread_notice(at: Environment, name: str) -> UnreadNotice | None:
         if not unread:
             from gitmem.agents import delivery
 
-            delivery.clean_queues(store, caller.reader, caller.session_id)
+            delivery.correct_flags(store, caller.reader, caller.session_id)
     except Exception:
         return None
     return UnreadNotice(unread, asked) if unread else None

@@ -40,11 +40,11 @@ class DomainPackages:
         return broadcasts.with_seen(db, kind, fields)
 
     def feed(self, store: Store) -> None:
-        """Update the queues of this clone's sessions from the index."""
-        if not heartbeats.is_queued(store.index.db, store.repo.state):
+        """Raise the flags of this clone's sessions for what is new in the index."""
+        if not heartbeats.are_flags_raised(store.index.db, store.repo.state):
             from .agents import delivery
 
-            delivery.queue_new(store)
+            delivery.raise_new(store)
         if heartbeats.are_claims_due(store.index.db, store.now()):
             from .work import edit_guard
 

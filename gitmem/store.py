@@ -55,7 +55,7 @@ if TYPE_CHECKING:
             """Return the fields of a new record, with those that depend on the index's content."""
 
         def feed(self, store: Store) -> None:
-            """Note new signals of the index in the queues of this clone's sessions. Never raise an error."""
+            """Raise the flags of this clone's sessions for new signals of the index. Never raise an error."""
 
         def last_checkpoint(self, db: sqlite3.Connection, session_id: str) -> str:
             """Return the first line of a session's last checkpoint that is not sensitive; "" if there is none."""
@@ -174,7 +174,7 @@ class Store:
         self.keys = CloneKeyReader(repo.state, random, self.log.make_state)
         self.views = LazyViews(self.domain, self.noted_own)
         self.collecting: Callable[[LogEntry], None] | None = None  # receives the entries of an open batch
-        self.fed: object = None  # the state that `delivery.queue_new` has processed
+        self.fed: object = None  # the state that `delivery.raise_new` has processed
         self.feed_after = 0.0  # time of the next try after it could not write
         self._feeding = False
         self.snapshot: Snapshot | None = None  # the snapshot of `with_one_snapshot`
@@ -221,7 +221,7 @@ class Store:
         return self.index.db
 
     def _feed(self) -> None:
-        """Update the queues if anything arrived since their last update; not again by what an update asks of this store."""
+        """Raise flags if anything arrived since they were raised last; not again by what that asks of this store."""
         if self._feeding:
             return
         self._feeding = True
@@ -319,7 +319,7 @@ class Store:
         return OneLook(self)
 
     def caught_up(self) -> Index:
-        """Return the index, caught up with the ref and the write-ahead logs, and update the queues."""
+        """Return the index, caught up with the ref and the write-ahead logs, and raise flags."""
         try:
             if not self._is_current():
                 own_sessions.catch_up(self.index, self.log, self.noted_own(), self.progress)

@@ -130,9 +130,7 @@ def unread(store: Store, caller: Caller, text_of: Text, *, directed: bool) -> In
     def measure(fields: ShownSignal) -> int:
         return len(text_of(fields).encode("utf-8", "replace")) + 2
 
-    return inbox.read(
-        store, caller, directed=directed, max_text=BUDGET - TOP_BYTES, measure=measure, again=False
-    )
+    return inbox.read(store, caller, directed=directed, max_text=BUDGET - TOP_BYTES, measure=measure)
 
 
 def injection(reading: InboxResult, text_of: Text, via: str) -> str:

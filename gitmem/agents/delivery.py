@@ -1,10 +1,8 @@
-"""Delivery of signals to the sessions of this clone: their queues and notices for hooks, and the delivery lock.
+"""Delivery of signals to the sessions of this clone: their flags and notices for hooks, and the delivery lock.
 
-Queues are derived from the log, like the index, for hooks that can't wait for Python: a hook only tests a flag. The state
+Flags are derived from the log, like the index, for hooks that can't wait for Python: a hook only tests a flag. The state
 folder contains
 
-- `queue/<session id>/<signal id>`: the signal's line, byte for byte. `queue/<session id>/shown/` has signals that were
-  displayed and whose receipts could not be recorded then;
 - `flags/<name>`: signals wait. It is not empty if one may interrupt (directed, not advisory). The name is the
   session's id or the client's id that it was started under;
 - `beats/<name>`: touched by hooks, see `heartbeats`;
@@ -12,8 +10,7 @@ folder contains
   `claims/told/<session id>`: words for what it was told once, the latest last. The time of `claims/due/<session id>` is when
   its claims are to be renewed.
 
-An event file is written before its flag, and both before the mark of how far the index was read. After a crash in
-between, the work is repeated.
+Flags are raised before the mark of how far the index was read. After a crash in between, the work is repeated.
 
 A hook, an inbox and a watch may all want to display the same signal. The holder of the delivery lock reads the unread
 signals, displays them, and records the receipts before it releases the lock; the next holder finds these receipts. It is
@@ -26,18 +23,18 @@ import os
 import time
 
 from .. import local_files
-from ..errors import GitmemError, StoreError
+from ..errors import StoreError
 from ..index import index_file
-from ..log.lines import CommitMessage, digest
+from ..log.lines import CommitMessage
 from ..log.lock import Lock
 from ..order.session import HOLD_MICROS
 from ..text.digests import sha256
 from . import heartbeats, mailbox
-from .heartbeats import FLAGS, QUEUE, QUEUES_MARK, flag, flag_names, is_safe, raise_flags
+from .heartbeats import FLAGS, FLAGS_MARK, flag, flag_names, raise_flags
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from types import TracebackType
 
     from ..records.record_types import ReceiptFields
@@ -46,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class WaitingSession:
-    """An open session of this clone: its queue, its reader and the names of its flags."""
+    """An open session of this clone: its reader and the names of its flags."""
 
     def __init__(self, store: Store, row: Sequence[object]) -> None:
         session_id, identity, workspace, until = row
@@ -92,60 +89,42 @@ def waiting_sessions(
     return [WaitingSession(store, row) for row in rows]
 
 
-SHOWN = "shown"
 SEEN_MICROS = 24 * 3600 * 1_000_000  # a session that was not seen for longer gets no broadcasts
-EVENTS_MAX = 100  # event files of a session; readers learn that there are more, and the log has all
 LAG_MAX = 16  # lines of the index; a mark for each signal without a reader here would cost a write
 AGAIN_SECONDS = 1.0
 
 
-def queue_folder(state: str, session_id: str) -> str:
-    """Return the folder of a session's event files."""
-    return os.path.join(state, QUEUE, session_id)
+def raise_new(store: Store) -> None:
+    """Raise the flags of every session of this clone for which a signal is new in the index.
 
-
-def queued_ids(state: str, session_id: str) -> set[str]:
-    """Return the ids of the signals that wait for a session and were not displayed."""
-    return _names(queue_folder(state, session_id)) - {SHOWN}
-
-
-def shown_ids(state: str, session_id: str) -> set[str]:
-    """Return the ids of the signals that were displayed and whose receipts could not be recorded."""
-    return _names(os.path.join(queue_folder(state, session_id), SHOWN))
-
-
-def queue_new(store: Store) -> None:
-    """Queue the signals that are new in the index, for every session of this clone that they are for.
-
-    The queue is derived: an error here does not undo a write or a read, and the next call repeats the work.
+    Flags are derived: an error here does not undo a write or a read, and the next call repeats the work.
     """
     try:
-        _queue_new(store)
+        _raise_new(store)
     except Exception:
         store.feed_after = time.monotonic() + AGAIN_SECONDS
 
 
-def _queue_new(store: Store) -> None:
+def _raise_new(store: Store) -> None:
     db = store.index.db
-    fed, newest = marks = index_file.mark(db, *QUEUES_MARK)
+    fed, newest = marks = index_file.mark(db, *FLAGS_MARK)
     if newest is None or marks == store.fed or time.monotonic() < store.feed_after:
         return
     state = store.repo.state
-    after = int(fed) if fed is not None and heartbeats.has_queues(state) else 0
+    after = int(fed) if fed is not None and heartbeats.has_flags(state) else 0
     if after != newest:
         found = waiting_sessions(store, after=after)
         for session in found:
-            write_queue(store, session, after)
+            raise_for(store, session, after)
         if found or not after or newest - after > LAG_MAX:
-            for name in (QUEUE, FLAGS):
-                local_files.make_dirs(os.path.join(state, name))
-            index_file.set_mark(db, QUEUES_MARK[0], str(newest))
+            local_files.make_dirs(os.path.join(state, FLAGS))
+            index_file.set_mark(db, FLAGS_MARK[0], str(newest))
             marks = (str(newest), newest)
     store.fed = marks
 
 
-def write_queue(store: Store, session: WaitingSession, after: int = 0) -> None:
-    """Write event files for the signals that a session has not read, and then the flag.
+def raise_for(store: Store, session: WaitingSession, after: int = 0) -> None:
+    """Raise the flags of a session that has not read something.
 
     Args:
         after: Only for signals that were indexed after this line.
@@ -153,30 +132,9 @@ def write_queue(store: Store, session: WaitingSession, after: int = 0) -> None:
     Raises:
         OSError: A file can't be written.
     """
-    unread = session.unread(store, after)
-    state, oldest = store.repo.state, store.now() - SEEN_MICROS
-    where = queue_folder(state, session.session_id)
-    is_here = bool(unread) and _was_seen(store, session, oldest)
-    shown = os.path.join(where, SHOWN)
-    if unread and not os.path.isdir(shown):
-        local_files.make_dirs(shown)  # now: the disk may be full when it is needed
-    waits, urgent = False, False
-    room = EVENTS_MAX - len(queued_ids(state, session.session_id)) if unread else 0
-    for signal_id in sorted(unread):
-        path = os.path.join(where, signal_id)
-        line, broadcast, interrupt = mailbox.queued(store.index.db, signal_id)
-        if broadcast and not is_here:
-            continue
-        if not is_safe(signal_id) or os.path.lexists(os.path.join(shown, signal_id)):
-            continue
-        if room > 0 and not os.path.lexists(path):
-            local_files.replace(path, line)
-            room -= 1
-        elif not after and local_files.read(path) not in (b"", line):  # it was forgotten meanwhile
-            local_files.replace(path, line)
-        waits, urgent = True, urgent or not (broadcast or interrupt == "advisory")
-    if waits:
-        raise_flags(state, session.names, urgent=urgent)
+    urgent = bool(session.unread(store, after, directed=True))
+    if urgent or (session.unread(store, after) and _was_seen(store, session, store.now() - SEEN_MICROS)):
+        raise_flags(store.repo.state, session.names, urgent=urgent)
 
 
 def _was_seen(store: Store, session: WaitingSession, since: int) -> bool:
@@ -185,28 +143,8 @@ def _was_seen(store: Store, session: WaitingSession, since: int) -> bool:
     return heartbeats.last_seen(store, session.session_id) >= since
 
 
-def missing_flags(store: Store) -> dict[str, int]:
-    """Return this clone's sessions with unread directed signals and a missing flag, each with their number.
-
-    The index must have caught up.
-    """
-    state, oldest = store.repo.state, store.now() - SEEN_MICROS
-    found = {}
-    for each in waiting_sessions(store):
-        if all(os.path.lexists(flag(state, name)) for name in each.names) or not _was_seen(
-            store, each, oldest
-        ):
-            continue
-        unread = each.unread(store) - shown_ids(state, each.session_id)
-        of = [mailbox.queued(store.index.db, signal_id) for signal_id in unread]
-        count = sum(not broadcast for _, broadcast, _ in of)
-        if count:
-            found[each.session_id] = count
-    return found
-
-
-def queue_all(store: Store, session_id: str, *, begins_as: list[str] | None = None) -> None:
-    """Queue everything that a session of this clone has not read. Never raises, see `queue_new`.
+def raise_all(store: Store, session_id: str, *, begins_as: list[str] | None = None) -> None:
+    """Raise the flags of a session of this clone if anything is unread. Never raises an error, see `raise_new`.
 
     Args:
         begins_as: The names of its flags, if it has no file here yet.
@@ -215,88 +153,79 @@ def queue_all(store: Store, session_id: str, *, begins_as: list[str] | None = No
         store.caught_up()
         for session in waiting_sessions(store, only=session_id, begins=begins_as is not None):
             session.names = begins_as or session.names
-            write_queue(store, session)
+            raise_for(store, session)
     except Exception:
         return
 
 
-def begin_queue(store: Store, session_id: str, client_session: tuple[str, str] | None) -> None:
-    """Record that a session starts in this worktree, after its queue: nobody who is killed leaves one without the flags for its hooks.
+def begin(store: Store, session_id: str, client_session: tuple[str, str] | None) -> None:
+    """Record that a session starts in this worktree, after its flags: nobody who is killed leaves one without them for its hooks.
 
-    A queue whose session did not begin is removed by the next start. What arrives before the session is here needs `queue_all`.
+    Flags of one that did not begin are removed by the next start. What arrives before the session is here needs `raise_all`.
     """
-    names = heartbeats.flag_names(session_id, client_session[1] if client_session else None)
+    names = flag_names(session_id, client_session[1] if client_session else None)
     if store.collecting is None:
-        queue_all(store, session_id, begins_as=names)
+        raise_all(store, session_id, begins_as=names)
     heartbeats.start(store, session_id, client_session)
 
 
 def forget_names(store: Store, session_id: str, names: Iterable[str]) -> None:
     """Remove flags and heartbeats under names that a session has had and has no more: its client has another id for it."""
     kept = flag_names(session_id, heartbeats.client_of(store, session_id))
-    for name in names:
-        if name not in kept:
-            local_files.remove_quietly(flag(store.repo.state, name))
-            local_files.remove_quietly(os.path.join(store.repo.state, heartbeats.BEATS, name))
+    remove_flags(store.repo.state, [name for name in names if name not in kept])
 
 
-def remove_old_queues(store: Store) -> None:
+def remove_old_flags(store: Store) -> None:
     """Remove the files of sessions that ended elsewhere or were not seen for a month. Never raises."""
     try:
         state = store.repo.state
-        queues, flags = _names(os.path.join(state, QUEUE)), _names(os.path.join(state, FLAGS))
-        # Only after listing the queues: their sessions are then all in the index.
+        flags = local_files.names_in(os.path.join(state, FLAGS))
+        # Only after listing the flags: their sessions are then all in the index.
         store.caught_up()
         found = waiting_sessions(store)
         oldest = store.now() - heartbeats.INACTIVE_MICROS
-        kept = [each for each in found if _was_seen(store, each, oldest)]
-        for session_id in sorted(queues - {each.session_id for each in kept}):
-            remove_queue(state, session_id, [session_id])
-        for name in sorted(flags - {name for each in kept for name in each.names}):
+        kept = {name for each in found if _was_seen(store, each, oldest) for name in each.names}
+        for name in sorted(set(flags) - kept):
             local_files.remove_quietly(flag(state, name))
-        # The file of a session comes after its queue: one that began meanwhile may have lost it.
+        # The file of a session comes after its flags: one that began meanwhile may have lost them.
         before = {each.session_id for each in found}
         for session in waiting_sessions(store):
             if session.session_id not in before:
-                write_queue(store, session)
+                raise_for(store, session)
         heartbeats.forget_old(store, oldest)
     except Exception:
         return
 
 
-def queues_of(store: Store, reader: str, session_id: str | None = None) -> list[WaitingSession]:
-    """Return this clone's open sessions that read a reader's messages.
-
-    The index must have caught up.
-
-    Args:
-        session_id: The session that reads, if one does.
-    """
-    ids = (reader, session_id or reader)
-    found = waiting_sessions(store, readers=ids)
-    return [each for each in found if each.reader == reader or each.session_id in ids]
-
-
-def remove_queue(state: str, session_id: str, names: Iterable[str]) -> None:
-    """Remove the queue of a session that ended, its flags and its heartbeats."""
+def remove_flags(state: str, names: Iterable[str]) -> None:
+    """Remove flags and heartbeats."""
     for name in names:
         local_files.remove_quietly(flag(state, name))
         local_files.remove_quietly(os.path.join(state, heartbeats.BEATS, name))
-    if not is_safe(session_id):
-        return  # a client's own id could be any path
-    where = queue_folder(state, session_id)
-    for inside in (os.path.join(where, SHOWN), where):
-        for name in sorted(_names(inside, hidden=True)):  # includes files of a killed process
-            local_files.remove_quietly(os.path.join(inside, name))
-        try:
-            local_files.refuse_link(inside)
-            os.rmdir(inside)
-        except OSError:
-            continue
 
 
-def _names(where: str, *, hidden: bool = False) -> set[str]:
-    return {name for name in local_files.names_in(where) if hidden or not name.startswith(".")}
+def correct_flags(store: Store, reader: str, session_id: str | None, *, lower: bool = False) -> None:
+    """Lower the flags of a reader's sessions unless something is unread. Never raises an error.
+
+    Args:
+        session_id: The session that reads, if one does.
+        lower: Lower them in any case, until the next signal: hooks would show again what can't be marked as read.
+    """
+    try:
+        ids, state = (reader, session_id or reader), store.repo.state
+        found = waiting_sessions(store, readers=ids)
+        for session in found:
+            if any(os.path.lexists(flag(state, name)) for name in session.names):
+                for name in session.names:
+                    local_files.remove_quietly(flag(state, name))
+                # Only now: later signals raise the flag themselves, and earlier ones are in the index at its next catch-up.
+                store.db()
+                if not lower:
+                    raise_for(store, session)
+        if not found and session_id is not None:  # it ended, or never started: nobody reads its signals
+            remove_flags(state, flag_names(session_id, None))
+    except Exception:
+        return
 
 
 TURNS = "deliver"
@@ -308,7 +237,7 @@ class delivery_lock:  # noqa: N801 - it is used as a function
     """Take a reader's delivery lock: `with delivery_lock(store, reader) as mine`.
 
     `mine` is whether this process may display the reader's signals now. If nothing can be locked (a folder that can't
-    be written), every process may. Receipts that could not be recorded earlier are recorded first.
+    be written), every process may.
 
     Args:
         reader: The reader identity.
@@ -331,7 +260,6 @@ class delivery_lock:  # noqa: N801 - it is used as a function
             time.sleep(PAUSE_SECONDS)
         try:
             self._store.db()
-            _record_pending(self._store, self._reader)
         except BaseException:
             self._release()  # `__exit__` won't run, and a watch that continues must not lock itself out
             raise
@@ -375,64 +303,17 @@ def _make(folder: str) -> bool:
     return True
 
 
-def was_shown(store: Store, reader: str, session_id: str | None) -> set[str]:
-    """Return the signals that a reader was shown and whose receipts could not be recorded yet."""
-    state = store.repo.state
-    return {
-        id for session in queues_of(store, reader, session_id) for id in shown_ids(state, session.session_id)
-    }
-
-
-def _record_pending(store: Store, reader: str) -> None:
-    """Record the receipts that could not be recorded. If they still can't be, change nothing."""
-    for session in queues_of(store, reader):
-        ids = sorted(shown_ids(store.repo.state, session.session_id))
-        if not ids:
-            continue
-        try:
-            _record_shown(store, session, ids)
-        except (GitmemError, OSError):
-            continue
-        for id in ids:
-            local_files.remove_quietly(
-                os.path.join(queue_folder(store.repo.state, session.session_id), SHOWN, id)
-            )
-
-
-def _record_shown(store: Store, session: WaitingSession, ids: Collection[str]) -> None:
-    db = store.db()
-    unread = mailbox.unread_ids(db, session.reader, session.session_id, session.workspace, store.now())
-    to_mark = [
-        (address, id, digest(_line_shown(store, session, id) or mailbox.line_of(db, id)))
-        for address, id in sorted(unread)
-        if id in ids
-    ]
-    record_receipts(store, session.reader, None, to_mark, session_id=session.session_id)
-
-
-def _line_shown(store: Store, session: WaitingSession, id: str) -> bytes:
-    """Return the queued line of a signal, or "" without it.
-
-    The receipt is for this line alone, even if the signal has got other lines since.
-    """
-    path = os.path.join(queue_folder(store.repo.state, session.session_id), SHOWN, id)
-    return local_files.read(path)
-
-
 def record_receipts(
     store: Store,
     reader: str,
     caller: Caller | None,
     to_mark: Sequence[tuple[str, str, str]],
     more: Sequence[tuple[str, bytes]] = (),
-    *,
-    session_id: str | None = None,
 ) -> None:
     """Record `delivered` receipts, given as (address, signal id, digest). They are deferred to the next commit.
 
     Args:
         more: Lines to record with them.
-        session_id: The session whose reader has read the signals; for a caller, its own.
 
     Raises:
         StoreError: They could not be recorded.
@@ -442,7 +323,7 @@ def record_receipts(
         fields: ReceiptFields = {
             "signal_id": signal_id,
             "reader_identity": address,
-            "reader_session": caller.session_id if caller else session_id,
+            "reader_session": caller.session_id if caller else None,
             "delivery_state": "delivered",
             "answers_digest": of,
         }
@@ -455,60 +336,6 @@ def record_receipts(
     count = len(to_mark)
     subject = f"{name} read {count} signal{'s' if count > 1 else ''}" if count else f"{name} is still active"
     store.record(lines, CommitMessage(author, subject, "", [("Agent", reader)]), deferred=True)
-
-
-def move_to_shown(store: Store, reader: str, session_id: str | None, ids: Iterable[str]) -> None:
-    """Keep hooks from displaying these signals again although their receipts can't be recorded now.
-
-    A rename works on a full disk. Signals without an event file are displayed again.
-    """
-    wanted = set(ids)
-    for session in queues_of(store, reader, session_id):
-        where = queue_folder(store.repo.state, session.session_id)
-        for id in sorted(wanted & queued_ids(store.repo.state, session.session_id)):
-            try:
-                local_files.refuse_link(os.path.join(where, SHOWN))
-                os.rename(os.path.join(where, id), os.path.join(where, SHOWN, id))
-            except OSError:
-                continue
-
-
-def clean_queues(store: Store, reader: str, session_id: str | None) -> None:
-    """Remove event files of signals that are no longer unread, and flags without a reason. Never raises an error.
-
-    One signal may wait in several sessions of one reader. Signals that were read elsewhere, or are not for this
-    workspace, are removed silently.
-    """
-    try:
-        found = queues_of(store, reader, session_id)
-        for session in found:
-            _clean_queue(store, session)
-        if not found and session_id is not None:  # it ended, or never started: nobody reads its queue
-            remove_queue(store.repo.state, session_id, flag_names(session_id, None))
-    except Exception:
-        return
-
-
-def _clean_queue(store: Store, session: WaitingSession) -> None:
-    state = store.repo.state
-    flags = [heartbeats.flag(state, name) for name in session.names]
-    if not queued_ids(state, session.session_id) and not any(map(os.path.lexists, flags)):
-        return
-    for path in flags:
-        local_files.remove_quietly(path)
-    # Only now: later signals set their flag themselves. Unread signals are queried after that, because an existing
-    # event is in the index, or will be at its next catch-up.
-    names = queued_ids(state, session.session_id)
-    store.db()
-    unread = session.unread(store) if names else set()
-    for name in sorted(names - unread):
-        local_files.remove_quietly(os.path.join(queue_folder(state, session.session_id), name))
-    left = names & unread
-    if len(names) >= EVENTS_MAX:
-        write_queue(store, session)  # the signals beyond the limit
-    elif left:
-        urgent = bool(left & session.unread(store, directed=True))
-        heartbeats.raise_flags(state, session.names, urgent=urgent)
 
 
 NOTICES, TOLD, DUE = (

@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 
 BEATS, PROMPTS, EMPTY, TOOL_CALLS = "beats", "prompts", "empty", "tool-calls"
-QUEUE, FLAGS = "queue", "flags"
+FLAGS = "flags"
 HERE = "here"  # see `clients.hook_state`
 HERE_MAX = 64  # files; one for each client and worktree
 VAIN_SECONDS = 15.0  # a hook that runs for longer has given up
 ONLY_OWN = os.path.join("claims", "only-own")  # see `work.edit_guard`
-# Marks of the index (`index_file.mark`): the signal up to which the queues are filled, and the line up to which `work.edit_guard`
+# Marks of the index (`index_file.mark`): the signal up to which flags are raised, and the line up to which `work.edit_guard`
 # has read claims, and when it looks again.
-QUEUES_MARK = ("fed", "signal")
+FLAGS_MARK = ("fed", "signal")
 CLAIMS_MARK = ("claims", "entity_line WHERE kind = 'claim'")
 PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 LABEL_MAX = 80
@@ -70,21 +70,21 @@ def note_claims(db: sqlite3.Connection, newest: int | None, again: int | None) -
     index_file.set_mark(db, CLAIMS_MARK[0], mark)
 
 
-def is_queued(db: sqlite3.Connection, state: str) -> bool:
-    """Return whether the queues certainly have all signals of the index. Their folders may have been removed."""
+def are_flags_raised(db: sqlite3.Connection, state: str) -> bool:
+    """Return whether the flags are certainly raised for all signals of the index. Their folder may have been removed."""
     from ..index import index_file
 
     try:
-        before, newest = index_file.mark(db, *QUEUES_MARK)
+        before, newest = index_file.mark(db, *FLAGS_MARK)
     except Exception:
         return False
-    return newest is None or (before == str(newest) and has_queues(state))
+    return newest is None or (before == str(newest) and has_flags(state))
 
 
-def has_queues(state: str) -> bool:
-    """Return whether the folders of the queues exist. A removed folder has lost its content."""
-    folders = [os.path.join(state, name) for name in (QUEUE, FLAGS)]
-    return all(os.path.isdir(each) and not os.path.islink(each) for each in folders)
+def has_flags(state: str) -> bool:
+    """Return whether the folder of the flags exists. A removed folder has lost its content."""
+    folder = os.path.join(state, FLAGS)
+    return os.path.isdir(folder) and not os.path.islink(folder)
 
 
 def flag(state: str, name: str) -> str:

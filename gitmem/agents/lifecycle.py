@@ -717,7 +717,7 @@ def end(store: Store, caller: Caller, *, summary: str | None = None) -> SessionE
     appended = store.record([line], _commit_message(found, subject))
     if store.collecting is None:  # a batch may fail; the file of an ended session does no harm
         names_of_flags = heartbeats.flag_names(found.session_id, heartbeats.end(store, found.session_id))
-        delivery.remove_queue(store.repo.state, found.session_id, names_of_flags)
+        delivery.remove_flags(store.repo.state, names_of_flags)
         appended.commit = appended.commit or store.try_commit_waiting(deferred=True)
     found = presence.get(store, found.session_id) or found
     ended = SessionEnded.after(found, appended.commit, True, ["unset GITMEM_SESSION", "gitmem session start"])
@@ -738,17 +738,17 @@ def end_line(store: Store, caller: Caller, summary: str | None) -> tuple[Presenc
 
 
 def _register(store: Store, session_id: str, began: CallerClaims | None = None) -> None:
-    """Record that a session is here (or begins, or comes to this worktree), and queue what it has not read, for later hooks."""
+    """Record that a session is here (or begins, or comes to this worktree), and raise its flags for hooks if it has not read something."""
     if began is None:
         heartbeats.touch(store, session_id)
     else:
         names = heartbeats.flag_names(session_id, heartbeats.client_of(store, session_id))
-        delivery.begin_queue(store, session_id, began.client_session)
+        delivery.begin(store, session_id, began.client_session)
         delivery.forget_names(store, session_id, names)
-        delivery.remove_old_queues(store)
+        delivery.remove_old_flags(store)
     heartbeats.begin_commits(store)
     if store.collecting is None:
-        delivery.queue_all(store, session_id)
+        delivery.raise_all(store, session_id)
 
 
 def _change(

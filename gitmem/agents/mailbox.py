@@ -645,16 +645,6 @@ def open_sessions(
     return db.execute(query, {**values, "only": only, "reader": reader, "id": id}).fetchall()
 
 
-def queued(db: sqlite3.Connection, signal_id: str) -> tuple[bytes, bool, str]:
-    """Return the line of a signal for a queue, whether it is a broadcast, and how it may interrupt."""
-    body, broadcast, interrupt = db.execute(
-        "SELECT l.body, s.broadcast, s.interrupt FROM signal s JOIN line l ON l.id = s.line"
-        " WHERE s.signal_id = ? ORDER BY l.body LIMIT 1",
-        (signal_id,),
-    ).fetchone()
-    return str(body).encode(), bool(broadcast), str(interrupt)
-
-
 def contents_of(db: sqlite3.Connection, signal_id: str) -> list[tuple[bytes, bytes]]:
     """Return the lines of an id in the order of `(at, bytes)`, each with the key of its content."""
     rows = db.execute(

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from .. import local_files, settings
 from .. import repo as repo_module
-from ..agents import delivery, heartbeats, mailbox, other_keys
+from ..agents import mailbox, other_keys
 from ..agents.caller import own_person
 from ..calls import a2a_files
 from ..errors import StoreError
@@ -327,33 +327,6 @@ class IndexContent(Check):
             except sqlite3.Error as error:
                 raise StoreError(f"Cannot build the index: {error}.", code="index") from error
         yield "index", where, "It was rebuilt."
-
-
-class Queues(Check):
-    """Sessions with unread signals that no flag announces to their hooks."""
-
-    codes = fixes = ("queue",)
-
-    def check(self) -> Iterator[Finding]:
-        try:
-            silent = delivery.missing_flags(self.store)
-        except (sqlite3.Error, StoreError):  # reported by `IndexContent`
-            return
-        for session_id, count in silent.items():
-            yield problem(
-                "queue",
-                f"{count} signal{'s wait' if count > 1 else ' waits'} for a session without a flag for its hooks.",
-                os.path.join(self.store.repo.state, heartbeats.FLAGS, session_id),
-                "--fix fills the queue again from the log.",
-            )
-
-    def fix(self) -> Iterator[Fixed]:
-        """Write the missing event files and flags."""
-        self.store.caught_up()
-        for session_id in delivery.missing_flags(self.store):
-            delivery.queue_all(self.store, session_id)
-            flag = os.path.join(self.store.repo.state, heartbeats.FLAGS, session_id)
-            yield "queue", flag, "Its queue was filled again."
 
 
 def _differing(ours: Index, theirs: Index, store: Store) -> list[str]:

@@ -235,7 +235,6 @@ class LogContent(Check):
         log_ref.LogHistory,
         wal_lines.LostLines,
         clone_files.IndexContent,
-        clone_files.Queues,
     )
 
     def check(self) -> Iterator[Finding]:
@@ -307,7 +306,6 @@ FIXES: dict[type[Check], tuple[str, ...]] = {
     lost_keys.LostKeys: (),  # before a new key is made: whose lines wait was said before
     clone_files.WriterKey: (),
     clone_files.IndexContent: (),
-    clone_files.Queues: (),
     clone_files.Packs: (),
     MergeDriver: (),
     Hooks: (),

@@ -41,7 +41,7 @@ AHEAD_MAX_MICROS = 60_000_000
 STATE_README = """This folder belongs to gitmem and is local to this clone. Nothing in it is pushed.
 
 index-*.sqlite3  derived from refs/gitmem/log; delete it at any time
-queue/, flags/   derived from it too: what waits for which session
+flags/           derived from it too: for which session something waits
 wal/             recorded lines that wait for a commit; do not delete
 private-*/       private nodes of this clone's agents, a folder for each user; no other copy exists
 writer-*, given-* whose key writes here, and where the key is; attested-* what it has attested

@@ -390,7 +390,6 @@ def read(
     limit: int = LIMIT,
     max_bytes: int = MAX_BYTES,
     directed: bool = False,
-    again: bool = True,
     without: Iterable[str] = (),
     only: Collection[str] | None = None,
     max_text: int | None = None,
@@ -407,7 +406,6 @@ def read(
         limit: Maximum number of signals, at least 1.
         max_bytes: Maximum bytes of their lines; only a single longer message is cut.
         directed: Only signals that may interrupt: sent to this reader in particular, and not advisory.
-        again: Include signals that were displayed before but could not be marked.
         without, only: Ids of signals to omit, and of those to return (None for all).
         max_text: Maximum bytes of the signals as displayed, by `measure`; only a single longer one is cut.
         measure: Returns the bytes of one signal as displayed.
@@ -426,8 +424,7 @@ def read(
         ids |= _imported_ids(db, whose.reader, all=True)
     elif all:
         ids |= {id for _, id in mailbox.all_ids(db, whose.reader, whose.session, whose.workspace)}
-    shown = () if again else delivery.was_shown(store, whose.reader, whose.session)
-    ids.difference_update(without, shown, () if only is None else ids.difference(only))
+    ids.difference_update(without, () if only is None else ids.difference(only))
     wanted = _filtered(db, ids, wu, lane, thread, intent, from_, since)
     page = PageContext(db, whose, store.now(), via, fold_most)
     budget = PageBudget(max_bytes, max_text, measure)
@@ -526,7 +523,7 @@ def mark(store: Store, reading: InboxResult) -> int:
     Call it after the output was flushed: what was not displayed must stay unread. An empty inbox, too: that removes an old flag.
 
     Raises:
-        StoreError: They can't be recorded; hooks don't display those signals again.
+        StoreError: They can't be recorded; hooks don't display those signals again before the next one arrives.
     """
     whose = reading.target
     try:
@@ -534,11 +531,9 @@ def mark(store: Store, reading: InboxResult) -> int:
         more += whose.caller.keepalive(store) if whose.caller is not None else []
         delivery.record_receipts(store, whose.reader, whose.caller, reading.to_mark, more)
     except StoreError:
-        delivery.move_to_shown(
-            store, whose.reader, whose.session, {signal_id for _, signal_id, _ in reading.to_mark}
-        )
-        raise
-    finally:
         if reading.peek is None:
-            delivery.clean_queues(store, whose.reader, whose.session)
+            delivery.correct_flags(store, whose.reader, whose.session, lower=True)
+        raise
+    if reading.peek is None:
+        delivery.correct_flags(store, whose.reader, whose.session)
     return len(reading.to_mark)

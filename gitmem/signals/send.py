@@ -313,20 +313,20 @@ def announce(store: Store, record: SignalRecord, resolved: Sequence[Resolved]) -
 
 
 def _raise_flags(store: Store, db: sqlite3.Connection, signal: SignalRecord) -> bool:
-    """Raise the flags of this clone's sessions that a signal goes to. The signal is queued when the index reads it.
+    """Raise the flags of this clone's sessions that a signal goes to. When the index has read the signal, they are raised by that.
 
     Args:
         db: The index before the signal.
         signal: The signal.
 
     Returns:
-        False if this is not enough: the index has to catch up and the queues have to be filled.
+        False if this is not enough: the index has to catch up and raise flags.
     """
     state, recipients = store.repo.state, signal["recipients"]
     if not recipients:
         return False
-    # Without queues there must be no signal in the index yet: else they were removed, or not filled from it.
-    if not heartbeats.has_queues(state) and index_file.mark(db, *heartbeats.QUEUES_MARK)[1] is not None:
+    # Without a folder there must be no signal in the index yet: else it was removed, or not filled from it.
+    if not heartbeats.has_flags(state) and index_file.mark(db, *heartbeats.FLAGS_MARK)[1] is not None:
         return False
     urgent = signal["interrupt_class"] != "advisory"
     senders = (signal["sender_identity"], signal.get("sender_session"))

@@ -429,7 +429,6 @@ class Watch:
             whose=self._target,
             limit=self.limit,
             max_bytes=BATCH_BYTES,
-            again=False,
             without=self._seen,
         )
 

@@ -86,7 +86,7 @@ def scene(
 ) -> Iterator[Scene]:
     found = Scene(run, start, repo)
     found.send("first", "--to", "Curie")
-    assert run("inbox", session=found.curie).status == 0  # the folders of flags and queues are there
+    assert run("inbox", session=found.curie).status == 0  # the folder of flags is there
     run("session", "set", "--wu", "WU-1", session=found.curie)  # with the receipts all is committed
     run("roster")
     monkeypatch.setenv("GITMEM_COMMIT_AFTER", "60")
@@ -128,7 +128,7 @@ def test_a_sender_whose_index_is_behind_writes_nothing_to_it(scene: Scene) -> No
 
 
 def test_an_advisory_signal_interrupts_nobody(scene: Scene) -> None:
-    """Its flag is empty, as the queue has it."""
+    """Its flag is empty."""
     scene.send("hello", "--to", "Curie", "--interrupt", "advisory")
 
     assert (scene.state / "flags" / scene.curie).stat().st_size == 0
@@ -285,12 +285,11 @@ def test_without_a_good_index_a_signal_is_sent_all_the_same(scene: Scene, damage
     assert scene.recipients("--to", "Curie") == ["test:worker:curie"]
 
 
-@pytest.mark.parametrize("folder", ["flags", "queue"])
-def test_flags_that_somebody_deleted_are_raised_anew_for_all(scene: Scene, folder: str) -> None:
+def test_flags_that_somebody_deleted_are_raised_anew_for_all(scene: Scene) -> None:
     """One flag that is raised must not hide that those of others are gone."""
     mach = scene.start("Mach")
     scene.send("hello", "--to", "Mach")
-    shutil.rmtree(scene.state / folder)
+    shutil.rmtree(scene.state / "flags")
 
     scene.send("hello", "--to", "Curie")
 

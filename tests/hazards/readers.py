@@ -1,4 +1,4 @@
-"""A reader with a queue, for the hazards of delivery: what its hook would show, and what lies in its folders."""
+"""A reader with flags, for the hazards of delivery: what its hook would show, and what lies in its folders."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Reader:
             with delivery.delivery_lock(own, who.reader) as mine:
                 if not mine:
                     return []
-                reading = inbox.read(own, who, again=False, limit=1000, max_bytes=1_000_000)
+                reading = inbox.read(own, who, limit=1000, max_bytes=1_000_000)
                 shown = [str(fields["message"]) for fields in reading.signals]
                 with self.paper.open("a") as paper:
                     paper.writelines(f"{text}\n" for text in shown)
@@ -76,10 +76,6 @@ class Reader:
     @property
     def flag(self) -> Path:
         return Path(heartbeats.flag(self.state, HARNESS))
-
-    @property
-    def events(self) -> set[str]:
-        return delivery.queued_ids(self.state, self.session)
 
     def unread(self) -> set[str]:
         """What the log says."""
@@ -105,4 +101,4 @@ class Reader:
     def is_told(self) -> bool:
         """Whether the flags stand, under both names, just where something waits that was not shown."""
         flags = {Path(heartbeats.flag(self.state, name)).exists() for name in (HARNESS, self.session)}
-        return flags == {bool(self.unread())} and self.events == self.unread()
+        return flags == {bool(self.unread())}

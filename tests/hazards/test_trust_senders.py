@@ -178,7 +178,7 @@ def test_a_line_of_the_session_that_is_said_again_later_changes_nothing(attack: 
     assert attack.json("whoami")["wu_id"] == "WU-2"
 
 
-def test_a_forged_session_gets_no_queue_and_no_flag(attack: Attack) -> None:
+def test_a_forged_session_gets_no_flag(attack: Attack) -> None:
     """A session that only says that it is of this clone was not started here."""
     attack.forge("session", **session_fields(attack, session_id="sess-evil00000002", event="start"))
     attack.forge("signal", signal_id="sig-0000aaaa0002", sender_identity="evil:x:z",
@@ -187,7 +187,6 @@ def test_a_forged_session_gets_no_queue_and_no_flag(attack: Attack) -> None:
     attack("inbox")
 
     state = attack.home / ".git" / "gitmem"
-    assert not (state / "queue" / "sess-evil00000002").exists()
     assert not (state / "flags" / "sess-evil00000002").exists()
 
 

@@ -1,4 +1,4 @@
-"""Delivery: one at a time shows a reader its signals, and what is left in its queues afterwards is right."""
+"""Delivery: one at a time shows a reader its signals, and what is left of its flags afterwards is right."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ import shutil
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from gitmem.agents import delivery, heartbeats, lifecycle
+from gitmem.agents import delivery, heartbeats, lifecycle, mailbox
 from gitmem.agents.caller import Caller, CallerClaims
-from gitmem.agents.delivery import WaitingSession
 from gitmem.errors import StoreError
 from gitmem.open_store import DOMAIN
 from gitmem.signals import inbox, message_frame
@@ -63,12 +61,17 @@ class Desk:
         with delivery.delivery_lock(self.store, reader.reader) as mine:
             if not mine:
                 return []
-            reading = self.read(reader, again=False, **options)
+            reading = self.read(reader, **options)
             inbox.mark(self.store, reading)
         return ids(reading)
 
     def events(self, of: Caller | None = None) -> set[str]:
-        return delivery.queued_ids(str(self.state), str((of or self.curie).session_id))
+        """What is unread by a session whose flag is raised."""
+        who = of or self.curie
+        if not heartbeats.is_flagged(str(self.state), str(who.session_id)):
+            return set()
+        rows = mailbox.unread_ids(self.store.db(), who.reader, who.session_id, who.workspace, self.clock())
+        return {id for _, id in rows}
 
     def flags(self) -> set[str]:
         folder = self.state / "flags"
@@ -162,7 +165,7 @@ class TestTurn:
 
 
 class TestAfterwards:
-    """What `mark` leaves in the queues."""
+    """What `mark` leaves of the flags."""
 
     def test_what_was_shown_waits_no_more(self, desk: Desk) -> None:
         """In every session of that reader, also where nobody took a turn; others keep theirs."""
@@ -184,27 +187,6 @@ class TestAfterwards:
         assert desk.drain() == [second]
         assert desk.flags() == set()
 
-    def test_what_arrives_while_the_rest_is_removed_keeps_its_flag(self, desk: Desk) -> None:
-        """Flags go before the queue is listed: else that of a signal queued in between would go, and no hook would show it."""
-        desk.send("one")
-        (session,) = delivery.queues_of(desk.store, desk.curie.reader, desk.curie.session_id)
-        flags, late = desk.flags(), []
-        assert flags
-
-        class Arriving(WaitingSession):
-            __slots__ = ()
-
-            def unread(self, *args: Any, **options: Any) -> set[str]:  # asked once the queue is listed
-                if not late:
-                    late.append("sig-late00000000")
-                    (desk.state / "queue" / self.session_id / late[0]).write_text("a signal")
-                    heartbeats.raise_flags(str(desk.state), self.names, urgent=True)
-                return set()
-
-        session.__class__ = Arriving
-        delivery._clean_queue(desk.store, session)
-        assert (desk.events(), desk.flags()) == ({"sig-late00000000"}, flags)
-
     def test_what_is_left_says_whether_it_may_interrupt(self, desk: Desk) -> None:
         """A broadcast that is left waits quietly."""
         broadcast, directed = desk.send("all", broadcast=True), desk.send("you")
@@ -213,7 +195,7 @@ class TestAfterwards:
         assert (desk.state / "flags" / HARNESS).stat().st_size == 0
 
     def test_a_peek_leaves_all(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Who looks at another's mail takes no event and no flag."""
+        """Who looks at another's mail takes no flag."""
         signal = desk.send()
         removed = at(monkeypatch, "unlink", "*/flags/*", lambda: None)
         inbox.mark(desk.store, desk.read(desk.planck, for_="Curie"))
@@ -250,61 +232,32 @@ class TestAfterwards:
         raw = Caller("../kept", "../kept <x@gitmem>", "raw")
         raw.session_id, raw.raw = "../kept", True
         inbox.mark(desk.store, inbox.read(desk.store, raw))
-        delivery.remove_queue(str(desk.state), "../kept", ["x"])
         assert (kept / "file").exists()
 
 
-class TestSetAside:
+class TestWithoutReceipts:
     """What was shown while no receipt could be recorded."""
 
-    def full(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_hooks_are_not_called_for_it_again_and_it_stays_unread(
+        self, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The flag goes until the next signal; who looks then marks both."""
+
         def refuse(*args: object, **options: object) -> None:
             raise StoreError("The spool cannot be written (No space left on device).", code="spool")
 
-        monkeypatch.setattr(desk.store, "record", refuse)
-
-    def test_it_is_not_shown_again_by_hooks(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The flag goes, the next drain says nothing, and once there is room the receipt is recorded first."""
         signal = desk.send()
         with monkeypatch.context() as patch:
-            self.full(desk, patch)
+            patch.setattr(desk.store, "record", refuse)
             with pytest.raises(StoreError):
                 desk.drain()
             assert desk.flags() == set()
-            assert desk.drain() == []
             assert ids(desk.read()) == [signal]  # who asks is told
-            assert ids(desk.read(again=False)) == []
         assert desk.receipts() == []
         later = desk.send("later")
-        assert desk.drain() == [later]
+        assert desk.flags() != set()
+        assert sorted(desk.drain()) == sorted([signal, later])
         assert desk.receipts() == sorted([(IDENTITY, later), (IDENTITY, signal)])
-        assert delivery.shown_ids(str(desk.state), str(desk.curie.session_id)) == set()
-
-    def test_the_queue_that_is_made_again_leaves_it_aside(
-        self, desk: Desk, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """A second start of the session does not bring it back as news."""
-        desk.send()
-        with monkeypatch.context() as patch:
-            self.full(desk, patch)
-            with pytest.raises(StoreError):
-                desk.drain()
-        desk.start("Curie", HARNESS)
-        assert desk.events() == set() and desk.flags() == set()
-
-    def test_what_was_read_meanwhile_is_only_forgotten(
-        self, desk: Desk, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """One receipt is enough."""
-        signal = desk.send()
-        with monkeypatch.context() as patch:
-            self.full(desk, patch)
-            with pytest.raises(StoreError):
-                desk.drain()
-        inbox.mark(desk.store, desk.read())
-        assert desk.drain() == []
-        assert desk.receipts() == [(IDENTITY, signal)]
-        assert delivery.shown_ids(str(desk.state), str(desk.curie.session_id)) == set()
 
 
 class TestResumed:

@@ -90,7 +90,7 @@ def test_a_send_in_process_writes_nothing_to_the_index(planck: Log, monkeypatch:
 
 
 def test_the_first_signals_of_a_clone_raise_flags_and_leave_the_index_alone(repo: Path) -> None:
-    """There are no queues yet, and nothing that they lack."""
+    """There are no flags yet, and nothing that they lack."""
     session, to = begin(repo, "Planck"), begin(repo, "Curie")
     with opened(repo, session) as log:
         flags = Path(log.store.repo.state, "flags")
@@ -102,9 +102,8 @@ def test_the_first_signals_of_a_clone_raise_flags_and_leave_the_index_alone(repo
         (flags / to).unlink()
         log.store.caught_up()
         assert (flags / to).read_bytes() == b"urgent\n", (
-            "the queues are filled when the index has read the signal"
+            "they are raised again when the index has read the signal"
         )
-        assert len(list(Path(log.store.repo.state, "queue", to).glob("sig-*"))) == 1
 
 
 def test_a_refusal_is_reconsidered_however_much_was_sent_before(planck: Log) -> None:

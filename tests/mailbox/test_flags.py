@@ -1,4 +1,4 @@
-"""The queue: event files and flags for the sessions of this clone, derived from the log."""
+"""The flags of the sessions of this clone, derived from the log."""
 
 from __future__ import annotations
 
@@ -8,15 +8,11 @@ from pathlib import Path
 import pytest
 
 from gitmem import local_files
-from gitmem.agents import caller as callers
 from gitmem.agents import delivery, heartbeats, lifecycle, mailbox, presence
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.clients import clients
 from gitmem.errors import UsageError
-from gitmem.log.lines import CommitMessage, format_at
 from gitmem.open_store import DOMAIN
-from gitmem.records.record_types import SignalFields
-from gitmem.signals import inbox
 from gitmem.signals import send as signals
 from gitmem.store import Store
 
@@ -54,8 +50,12 @@ class Desk:
         return Store(self.store.repo, self.store.git, DOMAIN, machine="test", now=self.clock)
 
     def events(self, of: Caller) -> set[str]:
+        """What is unread by a session whose flag is raised."""
         assert of.session_id
-        return delivery.queued_ids(str(self.state), of.session_id)
+        if not heartbeats.is_flagged(str(self.state), of.session_id):
+            return set()
+        rows = mailbox.unread_ids(self.store.db(), of.reader, of.session_id, of.workspace, self.clock())
+        return {id for _, id in rows}
 
     def flags(self) -> dict[str, bool]:
         """Each flag, and whether it says that something may interrupt."""
@@ -73,14 +73,10 @@ def names_of(caller: Caller, client_session: str | None = None) -> set[str]:
     return set(heartbeats.flag_names(caller.session_id, client_session))
 
 
-def test_a_signal_waits_as_its_line_and_both_names_have_a_flag(desk: Desk) -> None:
-    """The event file is the line, byte for byte; the flag says that it may interrupt; its writer gets nothing."""
+def test_a_signal_raises_a_flag_under_both_names(desk: Desk) -> None:
+    """The flag says that it may interrupt; its writer gets none."""
     assert desk.flags() == {}
-    signal = desk.send(to=["Curie"])
-    path = Path(delivery.queue_folder(str(desk.state), str(desk.curie.session_id))) / signal
-    (body,) = desk.store.db().execute("SELECT body FROM line WHERE kind = 'signal'").fetchone()
-
-    assert path.read_bytes() == body.encode()
+    desk.send(to=["Curie"])
     assert desk.flags() == dict.fromkeys(names_of(desk.curie, HARNESS), True)
     assert desk.events(desk.planck) == set()
 
@@ -113,8 +109,8 @@ def test_a_session_that_nobody_saw_for_a_day_gets_what_is_directed_alone(desk: D
     desk.clock.forward(DAY + HOUR)
     desk.send(broadcast=True)
     assert desk.events(desk.curie) == set()
-    directed = desk.send(to=[IDENTITY])
-    assert desk.events(desk.curie) == {directed}
+    desk.send(to=[IDENTITY])
+    assert desk.flags() == dict.fromkeys(names_of(desk.curie, HARNESS), True)
 
 
 def test_a_heartbeat_of_a_hook_counts_for_broadcasts(desk: Desk) -> None:
@@ -161,20 +157,19 @@ def test_a_name_that_is_none_for_a_file_gets_no_flag(desk: Desk, client_session:
     bohr = desk.start("Bohr", CallerClaims(client_session=("CODEX_THREAD_ID", client_session)))
     desk.send(to=["Bohr"])
     assert set(desk.flags()) == {bohr.session_id}
-    delivery.remove_queue(str(desk.state), client_session, heartbeats.flag_names(client_session, None))
+    delivery.remove_flags(str(desk.state), heartbeats.flag_names(client_session, None))
     lifecycle.end(desk.store, bohr)
     assert desk.flags() == {}
 
 
-def test_the_end_of_a_session_takes_its_queue_away(desk: Desk) -> None:
-    """Queue, flags under both names and beats; those of others stay."""
+def test_the_end_of_a_session_takes_its_flags_away(desk: Desk) -> None:
+    """Flags under both names and beats; those of others stay."""
     desk.send(to=["Curie", "Planck"])
     beat(desk, HARNESS)
     beat(desk, str(desk.curie.session_id))
     broadcast = signals.send(desk.store, desk.curie, "all", broadcast=True).signal["signal_id"]
     lifecycle.end(desk.store, desk.curie)
 
-    assert not Path(delivery.queue_folder(str(desk.state), str(desk.curie.session_id))).exists()
     assert set(desk.flags()) == names_of(desk.planck)
     assert os.listdir(desk.state / "beats") == []
     assert desk.events(desk.planck) == {broadcast}
@@ -193,10 +188,9 @@ def test_a_session_begins_with_what_is_unread(desk: Desk) -> None:
     assert desk.flags() == dict.fromkeys(names_of(again, HARNESS), True)
 
 
-def test_a_second_start_under_the_same_harness_makes_the_queue_again(desk: Desk) -> None:
+def test_a_second_start_under_the_same_harness_raises_its_flags_again(desk: Desk) -> None:
     """Whatever became of it: a start is when hooks begin to look."""
     signal = desk.send(to=["Curie"])
-    (Path(delivery.queue_folder(str(desk.state), str(desk.curie.session_id))) / signal).unlink()
     for name in names_of(desk.curie, HARNESS):
         (desk.state / "flags" / name).unlink()
     desk.start("Curie", CallerClaims(client_session=("CLAUDE_CODE_SESSION_ID", HARNESS)))
@@ -206,17 +200,17 @@ def test_a_second_start_under_the_same_harness_makes_the_queue_again(desk: Desk)
 
 def test_a_session_that_gets_an_identity_gets_its_mail(desk: Desk) -> None:
     """What was sent to the identity before is news for the session."""
-    signal = desk.send(to=[annas("test:worker:bohr")], allow_unseen=True)
+    desk.send(to=[annas("test:worker:bohr")], allow_unseen=True)
     bohr = desk.start("Bohr")
-    assert desk.events(bohr) == set()
+    assert desk.flags() == {}
     lifecycle.change(desk.store, bohr, agent_identity=annas("test:worker:bohr"))
-    assert desk.events(bohr) == {signal}
+    assert desk.flags() == dict.fromkeys(names_of(bohr), True)
 
 
 def test_a_start_that_is_killed_at_any_step_leaves_no_session_without_its_flags(desk: Desk) -> None:
-    """The queue is there before the file that says that the session is here, so no hook and no doctor misses a flag."""
+    """Its flags are there before the file that says that the session is here, so no hook misses one."""
     desk.send(to=[annas("test:worker:bohr")], allow_unseen=True)
-    desk.send(to=["Curie"])  # the queues have all signals now: no look at the log fills them
+    desk.send(to=["Curie"])  # flags are raised for all signals now: no look at the log raises them
     killed = 0
     for step in range(1, faults.STEPS_MAX):
 
@@ -227,7 +221,8 @@ def test_a_start_that_is_killed_at_any_step_leaves_no_session_without_its_flags(
         end = faults.child(start, faults.SystemCall(step, ("replace", "link", "unlink", "utime"), kills=True))
         store = desk.again()
         store.caught_up()
-        assert delivery.missing_flags(store) == {}, f"killed at step {step}"
+        for each in delivery.waiting_sessions(store):
+            assert not each.unread(store) or desk.flags().keys() >= {*each.names}, f"killed at step {step}"
         store.close()
         if not end.died:
             break
@@ -236,7 +231,7 @@ def test_a_start_that_is_killed_at_any_step_leaves_no_session_without_its_flags(
     assert {end.answer, f"of-bohr-{step}"} <= desk.flags().keys()
 
 
-def test_a_start_keeps_its_queue_while_another_one_removes_old_queues(
+def test_a_start_keeps_its_flags_while_another_one_removes_old_flags(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a session whose file comes between the other's look and its removal."""
@@ -260,7 +255,7 @@ def test_a_start_keeps_its_queue_while_another_one_removes_old_queues(
 def test_what_arrives_while_a_session_starts_waits_for_it(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between its first queue and its file, when senders do not see it here."""
+    """Between its first flags and its file, when senders do not see it here."""
     sent: list[str] = []
     with monkeypatch.context() as patch:
         to = [annas("test:worker:bohr"), "Curie"]
@@ -289,7 +284,6 @@ def test_what_sessions_left_goes_with_the_next_start(desk: Desk, repo: Path) -> 
         path.write_bytes(content)  # as a process leaves them that is killed at its end
     desk.start("Hertz")
     assert set(desk.flags()) == kept
-    assert not Path(delivery.queue_folder(str(desk.state), str(bohr.session_id))).exists()
     said = desk.state / heartbeats.PROMPTS / "harness-of-one-that-died"
     said.parent.mkdir()
     said.touch()
@@ -302,7 +296,6 @@ def test_what_sessions_left_goes_with_the_next_start(desk: Desk, repo: Path) -> 
     desk.start("Ada")
     assert not said.exists()
     assert set(desk.flags()) == names_of(desk.curie, HARNESS)
-    assert os.listdir(desk.state / "queue") == [desk.curie.session_id]
     assert os.listdir(desk.state / "beats") == []
 
 
@@ -314,7 +307,7 @@ def test_two_sessions_of_one_identity_both_have_it_waiting(desk: Desk) -> None:
 
 
 def test_what_arrives_from_another_clone_waits_too(desk: Desk, tmp_path: Path) -> None:
-    """Whoever looks first after a sync feeds the queues; sessions of the other clone have none here."""
+    """Whoever looks first after a sync raises flags; sessions of the other clone have none here."""
     there = open_store(new_repo(tmp_path / "there"), desk.clock)
     away = acting(there, lifecycle.start(there, CallerClaims(), name="Noether"))
     carry(desk.store, there)
@@ -322,12 +315,12 @@ def test_what_arrives_from_another_clone_waits_too(desk: Desk, tmp_path: Path) -
     carry(desk.store, there)
 
     assert desk.events(desk.curie) == {signal}
-    assert set(os.listdir(desk.state / "queue")) == {desk.curie.session_id}
+    assert set(desk.flags()) == names_of(desk.curie, HARNESS)
     assert not (Path(there.repo.state) / "flags").is_dir() or not os.listdir(Path(there.repo.state) / "flags")
 
 
 def test_a_signal_from_another_worktree_waits(desk: Desk, repo: Path, tmp_path: Path) -> None:
-    """Worktrees share the state folder, and so the queues."""
+    """Worktrees share the state folder, and so the flags."""
     other = open_store(worktree(repo, tmp_path / "other"), desk.clock)
     bohr = acting(other, lifecycle.start(other, CallerClaims(), name="Bohr"))
     signal = signals.send(other, bohr, "next door", to=["Curie"]).signal["signal_id"]
@@ -399,17 +392,16 @@ def test_nothing_is_done_twice_where_nothing_is_new(desk: Desk) -> None:
 
 
 def test_a_folder_that_cannot_be_written_fails_nothing(desk: Desk) -> None:
-    """Without queues signals are sent and read all the same; once they can be made, they are."""
-    (desk.state / "queue").write_text("A file where the folder should be.\n")
+    """Without flags signals are sent and read all the same; once they can be made, they are."""
+    (desk.state / "flags").write_text("A file where the folder should be.\n")
     signal = desk.send(to=["Curie"])
-    assert desk.flags() == {}
-    (desk.state / "queue").unlink()
+    (desk.state / "flags").unlink()
     desk.again().caught_up()
     assert desk.events(desk.curie) == {signal}
     assert desk.flags() == dict.fromkeys(names_of(desk.curie, HARNESS), True)
 
 
-def test_an_error_in_the_queue_is_tried_again_after_a_while(
+def test_an_error_as_a_flag_is_raised_is_tried_again_after_a_while(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One answer looks many times; a full disk is not asked each time."""
@@ -485,14 +477,6 @@ class TestPointers:
         assert clients.noted_program(str(tmp_path / "none")) is None
 
 
-def test_a_line_says_when_in_the_form_that_it_is_read_in(desk: Desk) -> None:
-    """The event is the line: its time is there to be read without an index."""
-    signal = desk.send(to=["Curie"])
-    content = (Path(delivery.queue_folder(str(desk.state), str(desk.curie.session_id))) / signal).read_bytes()
-    assert content.startswith(b'{"at":"' + format_at(desk.clock.value)[:10].encode())
-    assert callers.find(desk.store, CallerClaims(session=desk.curie.session_id)) is not None
-
-
 def test_a_signal_that_waits_for_its_commit_has_its_flag(desk: Desk) -> None:
     """Hooks look at flags alone."""
     other = desk.store.log.lock()
@@ -503,26 +487,6 @@ def test_a_signal_that_waits_for_its_commit_has_its_flag(desk: Desk) -> None:
 
     assert desk.events(desk.curie) == {signal}
     assert desk.flags() == dict.fromkeys(names_of(desk.curie, HARNESS), True)
-
-
-def test_the_files_of_a_session_are_bounded_and_what_had_no_room_is_not_forgotten(desk: Desk) -> None:
-    """A flood makes no flood of files; each look makes room, and the flag stays until all is read."""
-    most = delivery.EVENTS_MAX
-    flood = []
-    for number in range(2 * most + 10):
-        fields: SignalFields = {
-            "signal_id": f"sig-{number:012}", "sender_identity": annas("test:worker:planck"), "recipients": [IDENTITY],
-            "thread_id": f"thread-{number:012}", "message": "word",
-        }  # fmt: skip
-        flood.append(desk.store.line("signal", fields))
-    desk.store.record(flood, CommitMessage("Planck <test:worker:planck@gitmem>", "words"))
-    waiting = []
-    while desk.flags():
-        waiting.append(len(desk.events(desk.curie)))
-        inbox.mark(desk.store, inbox.read(desk.store, desk.curie, limit=most, max_bytes=1_000_000))
-
-    assert waiting == [most, most, 10]
-    assert inbox.count(desk.store, desk.curie).unread == 0
 
 
 def test_what_a_session_has_to_be_told_outlives_a_moment_in_which_it_can_not_be_read(
