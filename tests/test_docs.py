@@ -26,7 +26,7 @@ from gitmem.order.task import FoldedTask, TaskEvent
 from gitmem.order.thread import FoldedThread, ThreadSignal
 from gitmem.records import ids, kinds
 from gitmem.records import lines as record_lines
-from gitmem.signals import message_frame, reply, thread_lines
+from gitmem.signals import message_frame, reply, threads
 from gitmem.sync import read_remote
 from gitmem.text import sanitize
 from gitmem.trust import keys
@@ -194,7 +194,7 @@ def test_what_is_void_is_what_the_example_says() -> None:
     given = json.loads(example("own"))
     called = {each.pop("session_id"): list(each.values()) for each in given["sessions"]}
     thread = {each["signal_id"]: ThreadSignal(each, [json.dumps(each).encode()]) for each in given["signals"]}
-    found = thread_lines.void_own_decisions("thread-x", thread, lambda ids: called)
+    found = threads.void_own_decisions("thread-x", thread, lambda ids: called)
 
     assert [id for id, said in found.items() if said.void] == given["void"]
 

@@ -11,9 +11,9 @@ from ..log.lines import format_at
 from ..order.task import HANDOFF, WAITING, WORKING
 from ..outcome import Outcome, PartOfAnswer, command
 from ..records.ids import unit_key
-from ..signals import next_steps
-from ..signals.thread_lines import ThreadCache
+from ..signals import message_frame
 from ..signals.thread_list import owes
+from ..signals.threads import ThreadCache
 from ..text.sanitize import SEPARATOR, minute, title
 from ..work import HANDOFF_MICROS, stored_tasks, task_list, task_state
 from ..work import claims as standing_claims
@@ -458,7 +458,7 @@ def _answers(store: Store, caller: Caller | None, fold_most: int) -> Iterator[Wa
                 since=record["at"],
                 id=id,
                 thread_id=thread,
-                next=next_steps.decide(record) if yours else [command("gitmem", "thread", thread)],
+                next=message_frame.decide(record) if yours else [command("gitmem", "thread", thread)],
             )
 
 

@@ -16,7 +16,7 @@ from ..memory import as_of, stored_nodes
 from ..memory.node_tables import NODE
 from ..outcome import Outcome, Struct
 from ..signals import history
-from ..signals.thread_lines import ThreadLines
+from ..signals.threads import ThreadLines
 from ..work.tables import CLAIM, TASK
 
 TYPE_CHECKING = False

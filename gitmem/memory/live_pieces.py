@@ -13,8 +13,8 @@ from ..index.index_file import StepLimit
 from ..order.content import ASKS
 from ..order.thread import FoldedThread
 from ..outcome import Struct
-from ..signals import next_steps
-from ..signals.thread_lines import ThreadLines
+from ..signals import message_frame
+from ..signals.threads import ThreadLines
 from ..text.sanitize import sanitize_for_model
 from . import candidates
 from .candidates import NAME_MAX, THREADS, Section, quote_lines
@@ -114,9 +114,9 @@ def thread_pieces(
     conflicting = {id for id, _, contents, _ in mailbox.may_want_answer(db, ids) if contents > 1}
     for place, one in enumerate(threads):
         is_over = mailbox.is_overdue(db, one.record.get("task_id"), now)
-        answer = f"answer: {next_steps.decide(one.record, is_over=is_over)[0]}, or --reject"
+        answer = f"answer: {message_frame.decide(one.record, is_over=is_over)[0]}, or --reject"
         if one.signal_id in conflicting:
-            answer = f"it has conflicting records: {next_steps.compare(one.signal_id)[0]}"
+            answer = f"it has conflicting records: {message_frame.compare(one.signal_id)[0]}"
         head = f"- [{one.thread_id}] ({one.at[:10]}, {one.sender}, {one.what}; {answer}):"
         text = sanitize(one.message)
         if len(text.encode()) > MESSAGE_MAX:

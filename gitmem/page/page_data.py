@@ -25,8 +25,8 @@ from ..memory.node_tables import DELETED
 from ..memory.relations import SUPERSEDES
 from ..records.ids import is_id, unit_key
 from ..signals import gate
-from ..signals.thread_lines import initiatives_of
 from ..signals.thread_list import ManyThreads, Selection
+from ..signals.threads import initiatives_of
 from ..work import task_state
 from ..work.branches import Refs
 from .answers import ANSWER, ways

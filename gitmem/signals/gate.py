@@ -14,8 +14,8 @@ from ..records.ids import UNIT_FORM, is_work_unit, unit_key
 from ..settings import WU
 from ..text.name_matching import similar
 from ..text.sanitize import is_blank
-from . import next_steps
-from .thread_lines import ThreadLines, initiatives_of
+from . import message_frame, send
+from .threads import ThreadLines, initiatives_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..agents.caller import Caller
     from ..order.thread import ThreadSignal
     from ..store import Store
-    from .thread_lines import ThreadCache
+    from .threads import ThreadCache
 
     class BlockingSignal(TypedDict):
         """A signal that closes a gate: its metadata and the commands that settle it, not its text."""
@@ -177,7 +177,7 @@ def _shown(store: Store, signal: ThreadSignal, why: str) -> BlockingSignal:
     record = signal.record
     read = command("gitmem", "inbox", "--thread", record.get("thread_id") or signal.id)
     is_conflicting = thread.is_conflicting(signal)
-    settles = next_steps.compare(signal.id) if is_conflicting else next_steps.decide_now(store, record)
+    settles = message_frame.compare(signal.id) if is_conflicting else message_frame.decide_now(store, record)
     return {
         "signal_id": signal.id,
         "created_at": record["at"],
@@ -236,7 +236,7 @@ def _next(store: Store, found: Gate) -> list[str]:
     open_ones = [fields for fields in found.signals if fields["why"] == "unanswered"]
     if open_ones:
         steps += open_ones[0]["commands"]
-    if next_steps.is_unpublished(store):  # the remote may have signals that this clone lacks
+    if send.is_unpublished(store):  # the remote may have signals that this clone lacks
         steps.append("gitmem sync")
     return steps[:3]
 

@@ -14,7 +14,7 @@ from ..order.content import keyed_content
 from ..outcome import Outcome, command
 from ..records.ids import is_id, unit_key, unit_key_sql
 from ..text.name_matching import fold
-from . import conflicts, threads
+from . import message_frame, threads
 from .task_records import TaskRecords
 
 TYPE_CHECKING = False
@@ -192,7 +192,7 @@ def show(store: Store, id: str) -> RecordDetail:
     one.ambiguous = agreement.is_conflicting(thread_signal)
     one.next = [command("gitmem", "thread", thread_signal.id), *(["gitmem doctor"] if one.ambiguous else [])]
     if one.ambiguous:
-        conflicts.mark(db, [signal], len(agreement.contents(thread_signal)))
+        message_frame.mark_versions(db, [signal], len(agreement.contents(thread_signal)))
     return one
 
 

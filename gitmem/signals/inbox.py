@@ -11,7 +11,7 @@ from ..outcome import Outcome, PartOfAnswer, Struct, command
 from ..records.ids import unit_key
 from ..sync import whereabouts
 from ..text.sanitize import sanitize
-from . import conflicts, message_frame, next_steps
+from . import message_frame
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..records.record_types import ShownSignal, SignalRecord
     from ..store import Store
     from .task_records import TaskRecords
-    from .thread_lines import ThreadCache
+    from .threads import ThreadCache
 
 
 class InboxOwner(Struct):
@@ -193,7 +193,7 @@ class PageContext:
 
         Args:
             now: Microseconds.
-            fold_most: Maximum bytes of lines of threads to fold, see `signals.thread_lines`; a signal of a thread
+            fold_most: Maximum bytes of lines of threads to fold, see `threads.ThreadLines`; a signal of a thread
                 beyond that is displayed without the results of the fold.
         """
         self._db = db
@@ -212,18 +212,18 @@ class PageContext:
         Args:
             addresses: The reader's addresses at which it is unread; empty if it was read before.
         """
-        every = conflicts.versions(self._db, signal_id)
+        every = message_frame.versions(self._db, signal_id)
         if len(every) == 1:
             fields = self._fields(signal_id, every[0].line, addresses)
             return [] if fields is None else [PageLine(every[0].line, fields, addresses)]
-        unread = conflicts.unread(self._db, addresses, signal_id)
+        unread = message_frame.unread_versions(self._db, addresses, signal_id)
         found = []
-        for each in conflicts.chosen(every, {content for _, content in unread}):
+        for each in message_frame.chosen_versions(every, {content for _, content in unread}):
             fields = self._fields(signal_id, each.line, (), each.content)
             if fields is not None:
                 own = [address for address in addresses if (address, each.content) in unread]
                 found.append(PageLine(each.line, fields, own))
-        conflicts.mark(self._db, [each.fields for each in found], len(every))
+        message_frame.mark_versions(self._db, [each.fields for each in found], len(every))
         for shown_one in found:
             shown_one.fields.pop("reply_line", None)
         return found
@@ -265,7 +265,7 @@ class PageContext:
                 fields["owed"] = True
             return
         from . import threads
-        from .thread_lines import ThreadCache
+        from .threads import ThreadCache
 
         if self._threads is None:
             self._threads = ThreadCache(self._db, self._fold_most)
@@ -509,11 +509,11 @@ def _next(outcome: InboxResult) -> list[str]:
     if outcome.peek:  # only the owner may answer
         return [*found, command("gitmem", "thread", last)]
     who = [] if outcome.target.caller else ["--as", outcome.reader]
-    asked = next_steps.last_open_question(outcome.signals)
+    asked = message_frame.last_open_question(outcome.signals)
     if asked is not None:
-        found += next_steps.decide(asked, *who)
+        found += message_frame.decide(asked, *who)
     if conflicting:
-        return [*found, *next_steps.compare(conflicting[-1])][:3]
+        return [*found, *message_frame.compare(conflicting[-1])][:3]
     return found[:3] or [command("gitmem", "thread", last)]
 
 

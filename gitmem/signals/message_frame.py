@@ -1,4 +1,4 @@
-"""Frame a signal for display: a head with its sender, the message behind bars, and the reply line.
+"""Frame a signal for display: a head with its sender, the message behind bars, and the reply line; and the commands that decide on it.
 
 Every way of delivery uses the same frame. It is never stored: it is made for one reader when a signal is displayed.
 """
@@ -8,16 +8,21 @@ from __future__ import annotations
 from .. import records
 from ..agents.descriptions import sender_name_from
 from ..order.content import STOP, has_conflict
+from ..outcome import Struct, command
+from ..records import KEYED
 from ..records.table import HEAD
 from ..text.sanitize import SEPARATOR, part, sanitize_for_model, sender_text, title, within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    import sqlite3
+    from collections.abc import Collection, Mapping, Sequence
     from typing import Any
 
     from ..agents.presence import ShownNames
+    from ..records.kinds import Conflict
     from ..records.record_types import ShownSignal, SignalRecord
+    from ..store import Store
 
 PROGRAM = "gitmem"
 BAR = "| "
@@ -60,7 +65,7 @@ def head(fields: ShownSignal, *, age: str | None = None, note: str = "", line: s
     asks = (is_owed or fields.get("requires_ack")) and not settled and not (line and is_owed)
     parts = [
         part(sender_text(name, identity) + (f", {role}" if role and role not in identity.split(":") else "")),
-        _conflict(fields),
+        conflict_note(fields) if has_conflict(fields) else "",
         _recorded(fields),
         fields.get("unverified"),
         "" if line and fields["intent"] == "INFO" else fields["intent"],
@@ -82,14 +87,6 @@ def head(fields: ShownSignal, *, age: str | None = None, note: str = "", line: s
 def _is_asked(fields: ShownSignal) -> bool:
     """Return whether the reader still has to agree or reject."""
     return bool(fields.get("owed")) and not fields.get("settled")
-
-
-def _conflict(fields: ShownSignal) -> str:
-    if not has_conflict(fields):
-        return ""
-    from . import conflicts
-
-    return conflicts.note(fields)
 
 
 def _recorded(fields: ShownSignal) -> str:
@@ -229,3 +226,131 @@ def injection(texts: Sequence[str], *, more: int = 0, via: str = PROGRAM) -> str
     top = f"gitmem signal:received from peers. {LIMIT}"
     left = [f"{more} more not shown: {via} inbox"] if more else []
     return "\n".join([top, *texts, *left])
+
+
+# Lines with one signal id and different content: anybody who may push can append a second line with an existing id and any time. So no
+# line represents the others: all are displayed, with what differs, and none can be answered.
+VERSIONS_MAX = 4  # lines of one id in one answer
+CLONE = "clone"  # may differ, too: that of the session that the line names
+OTHER = "other fields"  # if no compared field differs
+_BESIDE = ("sender_session", "sender_name", "created_at")  # compared fields beside the keyed ones
+# The names in answers of fields that may differ, where those are not the fields' own.
+WORDS = {
+    "sender_identity": "sender", "sender_session": "session", "sender_name": "name", "via": "recording session",
+    "created_at": "time", "reply_to": "answered signal", "wu_id": "work unit", "artifact_path": "artifact",
+    "requires_ack": "wish for an answer",
+}  # fmt: skip
+
+
+class Version(Struct):
+    """One of the contents of an id, with the lowest line that has it."""
+
+    line: bytes
+    content: bytes
+
+
+def versions(db: sqlite3.Connection, signal_id: str) -> list[Version]:
+    """Return the contents of an id in the order of `(at, bytes)`; more than one is a conflict."""
+    from ..agents import mailbox
+
+    found: dict[bytes, Version] = {}
+    for line, content in mailbox.contents_of(db, signal_id):
+        if content not in found:
+            found[content] = Version(line, content)
+    return list(found.values())
+
+
+def chosen_versions(found: Sequence[Version], first: Collection[bytes]) -> list[Version]:
+    """Return the versions that one answer displays, in their order.
+
+    Args:
+        found: All versions of an id.
+        first: Contents to prefer: those that the reader has not read.
+    """
+    if len(found) <= VERSIONS_MAX:
+        return list(found)
+    kept = sorted(found, key=lambda each: each.content not in first)[:VERSIONS_MAX]
+    return [each for each in found if each in kept]
+
+
+def unread_versions(
+    db: sqlite3.Connection, addresses: Sequence[str], signal_id: str
+) -> set[tuple[str, bytes]]:
+    """Return the (address, content) pairs of an id that are unread at these addresses."""
+    from ..agents import signal_rows
+
+    return {
+        (address, content)
+        for address in addresses
+        for content in signal_rows.unread_contents(db, address, signal_id)
+    }
+
+
+def mark_versions(db: sqlite3.Connection, fields: Sequence[ShownSignal], total: int) -> None:
+    """Add `conflict` to the versions of one id that are displayed together, with the fields that differ.
+
+    Args:
+        fields: The versions as displayed, in their order.
+        total: The number of all versions.
+    """
+    from ..agents import session_view
+
+    clones = [session_view.clone_of(db, each.get("sender_session")) for each in fields]
+    differs = [
+        WORDS.get(field, field.removesuffix("_id").replace("_", " "))
+        for field in (*_BESIDE, *KEYED["signal"])
+        if any(each.get(field) != fields[0].get(field) for each in fields)
+    ]
+    differs += [CLONE] if len(set(clones)) > 1 else []
+    if len(fields) > 1 and not differs:
+        differs = [OTHER]
+    for number, (each, clone) in enumerate(zip(fields, clones, strict=True), 1):
+        conflict: Conflict = {"number": number, "shown": len(fields), "versions": total, "differs": differs}
+        if clone:
+            conflict["clone"] = clone
+        each["conflict"] = conflict
+
+
+def conflict_note(fields: ShownSignal) -> str:
+    """Return the description of a conflict for the head of a signal."""
+    conflict = fields["conflict"]
+    left = conflict["versions"] - conflict["shown"]
+    parts = [
+        f"CONFLICT {conflict['number']} of {conflict['versions']} different lines with this id",
+        f"{left} not shown" if left else "",
+        f"they differ in {', '.join(conflict['differs'])}" if conflict["differs"] else "",
+        f"written {fields['created_at']}",
+        f"clone {conflict['clone']}" if conflict.get("clone") else "",
+    ]
+    return "; ".join(part for part in parts if part)
+
+
+def last_open_question(signals: Sequence[ShownSignal]) -> ShownSignal | None:
+    """Return the last of these signals, as displayed to a reader, to which it owes an answer, or None."""
+    owed = (each for each in reversed(signals) if each.get("owed"))
+    return next((each for each in owed if not has_conflict(each) and not each.get("settled")), None)
+
+
+def compare(signal_id: str) -> list[str]:
+    """Return the commands for an id whose lines conflict: it can't be answered."""
+    return [command("gitmem", "thread", signal_id), "gitmem doctor"]
+
+
+def decide_now(store: Store, signal: SignalRecord) -> list[str]:
+    """Return the commands of `decide`, of a task whose deadline is over without the one that takes it."""
+    from ..agents import mailbox
+
+    is_over = mailbox.is_overdue(store.db(), signal.get("task_id"), store.now())
+    return decide(signal, is_over=is_over)
+
+
+def decide(signal: ShownSignal | SignalRecord, *more: str, is_over: bool = False) -> list[str]:
+    """Return the commands that agree and reject; those that take and refuse a task if the signal is about one."""
+    about: Any = signal.get("asks_about")
+    signal_id, task_id = about or signal["signal_id"], None if about else signal.get("task_id")
+    verb = "show" if is_over or signal.get("overdue") else "take"
+    yes = ["task", verb, task_id] if task_id else ["reply", signal_id, "agreed", "--agree"]
+    return [
+        command("gitmem", *yes, *more),
+        command("gitmem", "reply", signal_id, "rejected", "--reject", *more),
+    ]

@@ -11,7 +11,7 @@ from ..outcome import Outcome, command
 from ..text.sanitize import sanitize
 from . import threads
 from .inbox import FOLD_MAX_BYTES
-from .thread_lines import ThreadCache
+from .threads import ThreadCache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

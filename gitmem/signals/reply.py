@@ -16,14 +16,14 @@ from ..order.content import ASKS, DECISIONS
 from ..order.thread import FoldedThread
 from ..outcome import command
 from ..records.ids import thread_named, unit_key
-from ..text.addresses import suffix_of
+from ..text.addresses import is_words, suffix_of, words_of, writer_of
 from ..text.sanitize import sanitize, sanitize_for_model
-from . import next_steps, threads
+from . import message_frame, threads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from ..agents.addressing import Resolved
     from ..agents.caller import Caller
@@ -135,7 +135,7 @@ class ReplyContext:
         if not fold.ended(answered):  # it is agreed on now
             return None
         owed = [each.record for id, each in fold.in_force.items() if fold.owes(caller.ids, id)]
-        return [each for one in owed for each in next_steps.decide(one)]
+        return [each for one in owed for each in message_frame.decide(one)]
 
     @cached_property
     def fold(self) -> FoldedThread:
@@ -161,8 +161,13 @@ class ReplyContext:
             "Nothing was written.",
             hint="Compare the records and ask the sender to send the right one again as a new signal.",
             code="conflicting-lines",
-            next=next_steps.compare(self.parent.id),
+            next=message_frame.compare(self.parent.id),
         )
+
+    def remarks(self, db: sqlite3.Connection, caller: Caller, record: SignalRecord, line: bytes) -> list[str]:
+        """Return sentences about why a signal that was recorded in the thread does not count."""
+        counts = not_counted(record["intent"], record.get("reply_to"), self.fold, caller.ids)
+        return [*counts, *threads.void_remarks(db, self.thread_id, self.signals, record, line)]
 
     def seen_by(self, caller: Caller) -> list[str]:
         """Return the ids for `after`: the signals that the writer had seen."""
@@ -195,6 +200,50 @@ class ReplyContext:
         return limit_loop(store, caller, self.signals, fields)
 
 
+def not_counted(
+    intent: str, answers: str | None, found: FoldedThread, readers: Collection[str | None]
+) -> list[str]:
+    """Return why a proposal or a decision in a thread does not count, or what it counts for.
+
+    Args:
+        answers: The id of the answered signal.
+        found: The thread before it.
+        readers: The names under which its sender may have been addressed.
+    """
+    if answers is None or answers not in found.signals or intent == "INFO":
+        return []
+    if not found.parties:
+        return [f"The root of this thread asks nobody, so this {intent} does not count."]
+    if not any(reader in found.parties for reader in readers):
+        said = f"You are no party of this thread, so this {intent} does not count; its parties are {', '.join(found.parties)}."
+        words = {words_of(reader) for reader in readers if reader and is_words(words_of(reader))}
+        same = next((each for each in found.parties if writer_of(each) and words_of(each) in words), None)
+        if same is None:
+            return [said]
+        accept = command("gitmem", "trust", writer_of(same), "--accept")
+        return [
+            f"{said} Under another key your name is one: if that is you, {accept} goes on as it, once it lets you."
+        ]
+    answered = found.answered.get(answers)
+    if answered is None and intent not in ASKS:
+        return [
+            f"{answers} leads to no proposal of a party of this thread, so this {intent} decides nothing."
+        ]
+    if intent in ASKS or answered is None:
+        return []
+    if why := found.end_text(answered):
+        author = found.proposals[answered].record["sender_identity"]
+        is_withdrawn = found.ended(answered) == "withdrawn"
+        if is_withdrawn and intent == "AGREE" and author in readers:
+            return [f"You had withdrawn {answered}; this AGREE takes that back."]
+        by = f" by {author}" if is_withdrawn else ""
+        return [f"{answered} was {why.replace(';', by + ';', 1)}; this {intent} counts for {answered} alone."]
+    positions = [at for each in readers if each and (at := found.position(each))]
+    if intent == "AGREE" and any(at.agrees_to(answered) for at in positions):
+        return [f"You agree to {answered} already, so this AGREE changes nothing."]
+    return []
+
+
 def look_ahead(
     store: Store, caller: Caller, signal_id: str, intent: str
 ) -> tuple[Sequence[Resolved], Sequence[str]]:
@@ -208,7 +257,7 @@ def look_ahead(
     context.refuse_conflicting(intent)
     return (
         context.members(store, caller, intent),
-        next_steps.not_counted(intent, context.parent.id, context.fold, caller.ids),
+        not_counted(intent, context.parent.id, context.fold, caller.ids),
     )
 
 

@@ -7,11 +7,11 @@ from ..agents import addressing, descriptions, heartbeats, presence
 from ..errors import UsageError
 from ..index import index_file
 from ..log.lines import digest
-from ..order.content import DECISIONS, INTENTS, check_intent
-from ..outcome import Outcome
+from ..order.content import ASKS, DECISIONS, INTENTS, asks, check_intent
+from ..outcome import Outcome, command
 from ..records import ids
 from ..records.table import OPTIONS
-from . import next_steps
+from ..text.sanitize import sanitize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def send(store: Store, caller: Caller, message: str, **options: Unpack[SignalOpt
         if before is not None:
             return _already_recorded(store, before, resolved)
     if caller.workspace is not None:
-        next_steps.refuse_other_workspaces(store, caller.workspace, resolved)
+        refuse_other_workspaces(store, caller.workspace, resolved)
     loop_warning = context.apply_loop_limit(store, caller, fields) if context else None
     if context:
         context.answer_task(store, caller, fields)
@@ -91,14 +91,16 @@ def send(store: Store, caller: Caller, message: str, **options: Unpack[SignalOpt
     record, appended = record_signal(store, caller, stream, line, resolved, changed)
     sent = Sent(records.shown(record), appended.commit, resolved)
     said_of = [caller.remark, loop_warning, unit_remark, *(each.remark for each in resolved)]
-    sent.warnings = [*filter(None, said_of), *_remarks(db, caller, context, record, line)]  # fmt: skip
+    sent.warnings = [*filter(None, said_of), *(context.task.warnings if context else ()), *remarks(record)]
+    if context:
+        sent.warnings += context.remarks(db, caller, record, line)
     sent.warnings += addressing.not_sent(store, record["signal_id"], resolved)
     counts = not context or not context.signals or context.is_party(caller)
     instead = context.next_instead(record, line, caller) if context else None
     sent.next = [
         *(context.task.next if context else ()),
         *(instead or ()),
-        *next_steps.after(store, sent.signal, resolved, counts=counts and instead is None),
+        *after(store, sent.signal, resolved, counts=counts and instead is None),
     ]
     return sent
 
@@ -202,22 +204,71 @@ def _unit_remark(store: Store, caller: Caller, wu: str | None) -> str | None:
     return session_view.unit_remark(store, wu)
 
 
-def _remarks(
-    db: sqlite3.Connection,
-    caller: Caller,
-    context: ReplyContext | None,
-    record: SignalRecord,
-    line: bytes,
-) -> list[str]:
-    """Return sentences about likely mistakes in a recorded signal."""
-    found = next_steps.remarks(record)
-    if context:
-        from . import thread_lines
-
-        found = [*context.task.warnings, *found]
-        found += next_steps.not_counted(record["intent"], record.get("reply_to"), context.fold, caller.ids)
-        found += thread_lines.void_remarks(db, context.thread_id, context.signals, record, line)
+def remarks(record: SignalRecord) -> list[str]:
+    """Return sentences about likely mistakes in a signal, as recorded."""
+    intent, answers = record["intent"], record.get("reply_to")
+    own = (record["sender_identity"], record.get("sender_session"))
+    asks_nobody = all(each in own for each in record["recipients"])
+    found = []
+    if not answers and asks_nobody and asks(record):
+        found.append("This signal asks nobody, so the thread cannot converge; ask somebody with --to NAME.")
+    if not answers and intent in DECISIONS:
+        flag = f"--{intent.lower()}"
+        found.append(f"This {intent} does not answer a signal; use `gitmem reply ID 'your words' {flag}`.")
     return found
+
+
+def refuse_other_workspaces(store: Store, workspace: str, resolved: Sequence[Resolved]) -> None:
+    """Raise UsageError for recipients whose inbox never shows signals of this workspace."""
+    for each in resolved:
+        if theirs := presence.other_workspaces(store, each.address, workspace):
+            name = sanitize(each.display_name or each.address)
+            others = ", ".join(map(sanitize, theirs))
+            raise UsageError(
+                f"{name} is in workspace {others} and never sees signals of workspace {sanitize(workspace)}, yours. "
+                "Nothing was written.",
+                hint="A workspace is a routing label of inboxes, not a border of access. "
+                "Send from a session without a workspace, or from one of theirs: `git config gitmem.workspace NAME` is for new sessions.",
+                code="other-workspace",
+                next=["gitmem roster --json"],
+            )
+
+
+def after(
+    store: Store, signal: ShownSignal, resolved: Sequence[Resolved], *, counts: bool = True
+) -> list[str]:
+    """Return the commands after a signal: sync it, wait for answers, display the thread.
+
+    Args:
+        counts: Whether its sender may propose and decide in its thread.
+    """
+    found = []
+    thread_id = signal.get("thread_id")
+    if any(each.elsewhere for each in resolved) or (not resolved and is_unpublished(store)):
+        from ..sync import autosync, consent, sync_remotes
+
+        if sync_remotes.unpublished(store) is not None:
+            found.append(consent.BY_SYNC)
+        elif autosync.interval(store.repo) is None:
+            found.append("gitmem sync")
+    senders = (signal["sender_identity"], signal.get("sender_session"))
+    asks_others = not resolved or any(each.address not in senders for each in resolved)
+    if not counts:
+        pass
+    elif thread_id and signal["intent"] in ASKS and asks_others:
+        found.append(command("gitmem", "converged", signal["signal_id"], "--wait", "60s"))
+    elif signal["intent"] == "AGREE" and (answered := signal.get("reply_to")):
+        found.append(command("gitmem", "converged", answered))
+    return [*found, command("gitmem", "thread", thread_id or signal["signal_id"])]
+
+
+def is_unpublished(store: Store) -> bool:
+    """Return whether a remote to which this log is published may lack lines of this clone."""
+    if not store.has_remote():
+        return False
+    from ..log import ref
+
+    return store.git.tip(ref.PUBLISHED_REF) not in (None, store.git.tip(ref.LOG_REF))
 
 
 def addressed(
@@ -281,7 +332,7 @@ def _already_recorded(store: Store, before: ThreadSignal, resolved: Sequence[Res
     commit = history.commit_of(store, before.line)
     sent = Sent(records.shown(before.record), commit, resolved)
     sent.warnings = ["This signal is already recorded. Nothing was written."]
-    sent.next = next_steps.after(store, sent.signal, resolved)
+    sent.next = after(store, sent.signal, resolved)
     return sent
 
 

@@ -10,7 +10,7 @@ from ..log.lines import format_at
 from ..outcome import Outcome, command
 from ..records.ids import unit_key
 from . import threads
-from .thread_lines import ThreadCache
+from .threads import ThreadCache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -44,7 +44,7 @@ def unread_counts(
             count += id in asked
             continue
         if cache is None:
-            from .thread_lines import ThreadCache
+            from .threads import ThreadCache
 
             cache = ThreadCache(db, FOLD_MAX_BYTES)
         found = cache.of(thread)

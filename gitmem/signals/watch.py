@@ -14,7 +14,7 @@ from ..log.ref import LOG_REF
 from ..order.content import has_conflict
 from ..outcome import Struct, command
 from ..repo import read_small
-from . import conflicts, inbox, next_steps
+from . import inbox, message_frame
 from .inbox import resolve_owner
 
 TYPE_CHECKING = False
@@ -414,12 +414,12 @@ class Watch:
 
     def _see(self, ids: Iterable[str]) -> None:
         db = self.store.index.db
-        self._seen.update((id, len(conflicts.versions(db, id))) for id in ids)
+        self._seen.update((id, len(message_frame.versions(db, id))) for id in ids)
 
     def _forget_changed(self, unread: Iterable[str]) -> None:
         """Forget signals that got another line, to display them again."""
         for id in self._seen.keys() & unread:
-            if len(conflicts.versions(self.store.index.db, id)) != self._seen[id]:
+            if len(message_frame.versions(self.store.index.db, id)) != self._seen[id]:
                 del self._seen[id]
 
     def _read(self) -> InboxResult:
@@ -459,7 +459,7 @@ def steps(fields: ShownSignal, of: WatchOwner) -> list[str]:
     """Return the commands that settle one signal."""
     signal_id = fields["signal_id"]
     if not of.peek and has_conflict(fields):
-        return next_steps.compare(signal_id)
-    if not of.peek and next_steps.last_open_question([fields]):
-        return next_steps.decide(fields)
+        return message_frame.compare(signal_id)
+    if not of.peek and message_frame.last_open_question([fields]):
+        return message_frame.decide(fields)
     return [command("gitmem", "thread", signal_id)]

@@ -11,8 +11,8 @@ from ..order.task import HANDOFF
 from ..order.thread import FoldedThread
 from ..outcome import Outcome, command
 from ..records.ids import role_id, unit_key
-from ..signals import next_steps, send
-from ..signals.thread_lines import ThreadLines
+from ..signals import send
+from ..signals.threads import ThreadLines
 from . import (
     HANDOFF_MICROS,
     HANDOFFS_MAX,
@@ -196,7 +196,7 @@ def _check(store: Store, caller: Caller, to: str, found: Addressees) -> list[str
             next=[waiting[-1].next[0], "gitmem task list --mine --open"],
         )
     if caller.workspace is not None:
-        next_steps.refuse_other_workspaces(store, caller.workspace, found.signaled)
+        send.refuse_other_workspaces(store, caller.workspace, found.signaled)
     nobody = "Nobody holds this role now: no signal was sent. It is offered to whoever takes the role within 24 hours."
     return [*(each.remark for each in found.signaled if each.remark), *([] if found.signaled else [nobody])]
 

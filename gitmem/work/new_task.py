@@ -17,7 +17,7 @@ from ..records import KEYED, TEXTS, is_forgotten
 from ..records.ids import role_id
 from ..records.table import FILLED
 from ..settings import ROLES
-from ..signals import next_steps, send
+from ..signals import send
 from . import CALL, LINKS_MAX, collisions, stuck, task_records, task_roles, task_rules
 
 TYPE_CHECKING = False
@@ -487,7 +487,7 @@ def delegate(
         options["requested_ownership_scope"], remark = _scope(roles, scopes, asked, options.get("wu"), found)
         remarks.append(remark)
     if caller.workspace is not None:
-        next_steps.refuse_other_workspaces(store, caller.workspace, found.signaled)
+        send.refuse_other_workspaces(store, caller.workspace, found.signaled)
 
     def signal(fields: Mapping[str, Any]) -> SignalFields:
         return signal_about(store, caller, fields, found.signaled)

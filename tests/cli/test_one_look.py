@@ -196,7 +196,7 @@ def test_a_refusal_that_rests_on_everything_is_not_repeated(
 def test_what_was_recorded_is_not_recorded_again(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is wrong with the answer."""
     scene.send("one", "--to", "Curie")
-    monkeypatch.setattr("gitmem.signals.next_steps.after", lambda *args, **more: unheard())
+    monkeypatch.setattr("gitmem.signals.send.after", lambda *args, **more: unheard())
 
     assert scene.send("two", "--to", "Curie").status == 2
     assert sum(b'"message":"two"' in line for line in lines_waiting(scene)) == 1

@@ -13,7 +13,7 @@ from gitmem.index import catch_up, entities, index_file
 from gitmem.memory import node_tables, stored_nodes
 from gitmem.order.shares import fair_share
 from gitmem.order.thread import FoldedThread
-from gitmem.signals import thread_lines
+from gitmem.signals import threads
 from gitmem.trust.own_sessions import Own
 from gitmem.work import tables
 from tests.hostile_logs import Victim, Writer, iso
@@ -53,7 +53,7 @@ def thread(w: Writer, flood: Writer, kind: str) -> Callable[[Db], object]:
         flood.signal(f"sig-{at:06d}", thread_id="thread-x", reply_to="sig-aaaa", **names(at, kind))
 
     def state(db: Db) -> object:
-        lines = thread_lines.ThreadLines(db)
+        lines = threads.ThreadLines(db)
         folded = FoldedThread("thread-x", lines.load("thread-x") or {}, lines.left_out.get("thread-x", 0))
         assert folded.agreed_on is not None and folded.agreed_on.id == "sig-aaaa"
         assert folded.left_out == MANY + 2 - MOST
@@ -142,7 +142,7 @@ def test_a_flood_silences_nobody(
     made: Callable[[Writer, Writer, str], Callable[[Db], object]], kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In one name or in many, dated before or after, in whatever order it arrives."""
-    monkeypatch.setattr(thread_lines, "LINES_MAX", MOST)
+    monkeypatch.setattr(threads, "LINES_MAX", MOST)
     for declared in node_tables.NODE, tables.CLAIM, session_view.SESSION:
         monkeypatch.setattr(declared, "most", MOST)
     for start in -10_000_000, 1:

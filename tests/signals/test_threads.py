@@ -18,10 +18,10 @@ from gitmem.conformance import reference
 from gitmem.conformance.reference import text
 from gitmem.errors import UsageError
 from gitmem.order.thread import FoldedThread, ThreadSignal
-from gitmem.signals import inbox, next_steps, send, thread_list, threads
+from gitmem.signals import inbox, message_frame, reply, send, thread_list, threads
 from gitmem.signals.reply import TURNS_MAX
 from gitmem.signals.send import Sent
-from gitmem.signals.thread_lines import void_own_decisions
+from gitmem.signals.threads import void_own_decisions
 from gitmem.store import Store
 from tests.sandbox import annas
 
@@ -358,7 +358,7 @@ def thread(*records: dict[str, Any]) -> FoldedThread:
 def test_what_asks_nobody_or_answers_nothing_is_remarked(fields: dict[str, object], expected: str) -> None:
     """And nothing else is."""
     own = {"recipients": [], "sender_identity": "me", "sender_session": "sess-1"}
-    found = next_steps.remarks({**own, **fields})  # type: ignore[typeddict-item]
+    found = send.remarks({**own, **fields})  # type: ignore[typeddict-item]
 
     assert len(found) == bool(expected)
     assert expected in "".join(found)
@@ -384,7 +384,7 @@ def test_a_decision_that_does_not_do_what_it_seems_to_do_is_remarked(
     intent: str, answers: str, said: list[dict[str, Any]], reader: str, expected: str
 ) -> None:
     """One that does is not."""
-    found = next_steps.not_counted(intent, answers, thread(*said), [reader, None])
+    found = reply.not_counted(intent, answers, thread(*said), [reader, None])
 
     assert len(found) == bool(expected)
     assert expected in "".join(found)
@@ -397,12 +397,12 @@ def test_the_last_open_question_is_the_one() -> None:
         {"signal_id": "2", "intent": "COUNTER", "owed": True},
         {"signal_id": "3", "intent": "PROPOSE"},
     ]
-    assert next_steps.last_open_question(signals) is signals[1]
-    assert next_steps.decide(signals[1])[1] == "gitmem reply 2 rejected --reject"
+    assert message_frame.last_open_question(signals) is signals[1]
+    assert message_frame.decide(signals[1])[1] == "gitmem reply 2 rejected --reject"
     signals[1]["settled"] = "taken by a:b:curie"
-    assert next_steps.last_open_question(signals) is signals[0]
+    assert message_frame.last_open_question(signals) is signals[0]
     del signals[0]["owed"]
-    assert next_steps.last_open_question(signals) is None
+    assert message_frame.last_open_question(signals) is None
 
 
 # Through the library: who decides, and what a decision in another's name is worth.
