@@ -217,10 +217,10 @@ class Environment:
     ) -> None:
         damage = None
         if isinstance(error, Exception) and self._repo is not None and not self.is_repeated:
-            from gitmem.index import damaged_index
+            from gitmem.index import index_file
 
             is_recorded = self._store is not None and self._store.recorded
-            damage = damaged_index.error_for(error, self._repo, machine(), recorded=is_recorded)
+            damage = index_file.error_for(error, self._repo, machine(), recorded=is_recorded)
         self.close(ends=output.is_last())
         if damage is not None:
             raise damage from error
@@ -649,7 +649,7 @@ def unread_notice(at: Environment, name: str) -> UnreadNotice | None:
         store = at.store()
 
         def count(db: sqlite3.Connection) -> tuple[int, int]:
-            from gitmem.signals.unread_counts import unread_counts
+            from gitmem.signals.empty_inbox import unread_counts
 
             return unread_counts(db, caller.reader, caller.session_id, caller.workspace, store.now())
 

@@ -109,7 +109,7 @@ class DomainPackages:
         self, store: Store, reader: str, session: str | None, workspace: str | None, *, directed: bool
     ) -> tuple[int, int]:
         """Return how many signals a reader has not read, and how many of these want an answer from it."""
-        from .signals.unread_counts import unread_counts
+        from .signals.empty_inbox import unread_counts
 
         return unread_counts(store.db(), reader, session, workspace, store.now(), directed=directed)
 

@@ -387,9 +387,7 @@ class Store:
                 self._feed()
         except Exception as error:
             self.leave_index()
-            from .index import damaged_index
-
-            damaged_index.remove_if_damaged(index_file.path(self.repo, self.machine), error)
+            index_file.remove_if_damaged(index_file.path(self.repo, self.machine), error)
 
     def leave_index(self) -> None:
         """Open a new index at the next query."""

@@ -18,7 +18,7 @@ from gitmem.memory.node_fields import ALIASES, LIFECYCLES, PRIORITIES, TYPES
 from gitmem.order.content import INTENTS
 from gitmem.outcome import Struct
 from gitmem.records.table import OPTIONS
-from gitmem.signals import inbox, receipt_list, threads
+from gitmem.signals import history, inbox, threads
 from gitmem.signals.signal_options import SignalOptions as SignalOptions
 from gitmem.work import stored_tasks
 
@@ -145,8 +145,8 @@ OnlyAgent = Annotated[
 ]
 ReceiptsLimit = Annotated[
     str | None,
-    Option("--limit", "N", f"Maximum number of receipts (default: {receipt_list.LIMIT})."),
-    ForModels(default=receipt_list.LIMIT, most=200),
+    Option("--limit", "N", f"Maximum number of receipts (default: {history.RECEIPTS_LIMIT})."),
+    ForModels(default=history.RECEIPTS_LIMIT, most=200),
 ]
 Insist = Annotated[bool, SIGNAL_OPTIONS["insist"]]
 SyncToo = Annotated[bool, Flag("--sync", "Also sync with the remote.")]

@@ -168,11 +168,11 @@ def receipts(
     limit: ReceiptsLimit = None,
 ) -> None:
     """Show who has received which signal, when, and what became of it, newest last."""
-    from gitmem.signals import receipt_list
+    from gitmem.signals import history
 
     oldest = parse_moment(since) if since is not None else None
-    most = number("--limit", limit, receipt_list.LIMIT)
-    found = receipt_list.receipt_list(at.store(), id, reader=reader, since=oldest, limit=most)
+    most = number("--limit", limit, history.RECEIPTS_LIMIT)
+    found = history.receipt_list(at.store(), id, reader=reader, since=oldest, limit=most)
     at.answer(found, signals.receipts)
 
 

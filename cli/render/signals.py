@@ -35,9 +35,8 @@ if TYPE_CHECKING:
     from gitmem.history.forget import Forgotten
     from gitmem.records.record_types import ShownSignal
     from gitmem.signals.gate import BlockingSignal, Gate, GateUnchecked
-    from gitmem.signals.history import LogPage, RecordDetail
+    from gitmem.signals.history import LogPage, ReceiptList, RecordDetail
     from gitmem.signals.inbox import Count, InboxResult
-    from gitmem.signals.receipt_list import ReceiptList
     from gitmem.signals.threads import Converged, Party, Proposal, Standing, Thread
     from gitmem.signals.watch import WatchOwner
 

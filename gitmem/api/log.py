@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from ..importers.lumenflow_import import Imported
     from ..log.local_log import Appended
     from ..signals.gate import Gate
+    from ..signals.history import ReceiptList
     from ..signals.inbox import InboxResult
-    from ..signals.receipt_list import ReceiptList
     from ..signals.signal_options import SignalOptions
     from ..signals.watch import StopWatching
     from ..sync.sync_remotes import SyncResult
@@ -358,7 +358,7 @@ class Log(Invocation):
         Args:
             signal: Only receipts of the signal with this id.
         """
-        from ..signals.receipt_list import receipt_list
+        from ..signals.history import receipt_list
 
         return receipt_list(self.store, signal, **filters)
 

@@ -20,8 +20,8 @@ from ..log import lines as form
 from ..log.union import canonical
 from ..memory import relations
 from ..memory.node_tables import NODE
+from ..order.causal import find_cycles
 from ..order.content import content_of, digest_bytes, is_imported
-from ..order.cycles import find_cycles
 from ..order.node import content_digest_text
 from ..outcome import Struct, command
 from ..records.lines import explain_unreadable as record_problem

@@ -66,7 +66,7 @@ class Grants:
         return self._before.get(writer, self._bits.get(writer, 0))
 
     def _read(self) -> dict[str, int]:
-        from ..order.cycles import components
+        from ..order.causal import components
 
         writers = self._db.execute("SELECT DISTINCT writer FROM granted")
         self._bits = {writer: 1 << number for number, (writer,) in enumerate(writers)}

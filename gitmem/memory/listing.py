@@ -6,7 +6,7 @@ from ..agents.descriptions import sender_name
 from ..commit_message import sanitize
 from ..errors import UsageError, check_limit
 from ..index import entities
-from ..order.cycles import find_cycles
+from ..order.causal import find_cycles
 from ..order.node import STATUSES, content_digest_text, without_ignored
 from ..outcome import Outcome, command
 from ..records.ids import unit_key

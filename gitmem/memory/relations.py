@@ -101,7 +101,7 @@ def live_ends(edges: Sequence[Edge], created: Mapping[str, int]) -> dict[str, st
         edges: The relations of active nodes.
         created: The times of the superseding nodes. Of several ends the one created last counts.
     """
-    from ..order.cycles import cyclic_components
+    from ..order.causal import cyclic_components
 
     leads: dict[str, list[str]] = {}
     whole: dict[str, list[str]] = {old: [] for _, old in edges}

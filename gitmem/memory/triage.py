@@ -12,7 +12,7 @@ from itertools import chain, islice
 from .. import records
 from ..commit_message import cut, sanitize
 from ..errors import UsageError, check_limit
-from ..order.cycles import find_cycles
+from ..order.causal import find_cycles
 from ..outcome import Outcome, command
 from ..records.ids import unit_key
 from . import anchors, edit, node_fields, relations, stored_nodes, write

@@ -1,4 +1,4 @@
-"""Answer that nothing is unread, and no task or claim waits: from a stamp, or from the index alone.
+"""Answer that nothing is unread, and no task or claim waits: from a stamp, or from the index alone; or how many signals are unread.
 
 A stamp records the state of the log in which a reader's inbox was empty. There is one file for each name by which a
 session is found. While the log is in that state, nothing is read. Without a valid stamp, the index is queried as it is.
@@ -14,6 +14,7 @@ from ..git.files import READ, fetched_since
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Sequence
 
     from ..repo import Repo
@@ -194,3 +195,50 @@ def _of_client(state: str, client_id: str) -> list[str]:
         return []
     names = names if len(names) <= FILES_MAX else []
     return [name for name in names if local_files.read(os.path.join(folder, name)).endswith(ending)]
+
+
+FOLD_MAX_BYTES = 4 * 1024 * 1024  # of the lines of threads; beyond that, what asked counts
+
+
+def unread_counts(
+    db: sqlite3.Connection,
+    reader: str,
+    session: str | None,
+    workspace: str | None,
+    now: int,
+    *,
+    directed: bool = False,
+) -> tuple[int, int]:
+    """Return how many signals a reader has not read, and how many of these want an answer from it, as its inbox shows.
+
+    Args:
+        now: Microseconds.
+        directed: Only signals that were sent to it in particular.
+    """
+    from ..agents import mailbox
+
+    if directed:
+        rows = db.execute(*mailbox.directed_to(db, reader, session, workspace, unread=True)).fetchall()
+    else:
+        rows = mailbox.unread_ids(db, reader, session, workspace, now)
+    unread: dict[str, list[str]] = {}
+    for address, id in rows:
+        unread.setdefault(id, []).append(address)
+    if not unread:
+        return 0, 0
+    asked = {id for _, id in db.execute(*mailbox.directed_to(db, reader, session, workspace, unread=False))}
+    cache, count = None, 0
+    for id, thread, contents, rejects in mailbox.may_want_answer(db, unread):
+        if contents > 1 or not (rejects or id in asked):
+            continue
+        if mailbox.is_only_signal(db, thread, id):
+            count += id in asked
+            continue
+        if cache is None:
+            from .threads import ThreadCache
+
+            cache = ThreadCache(db, FOLD_MAX_BYTES)
+        found = cache.of(thread)
+        names = dict.fromkeys(filter(None, (reader, session, *unread[id])))
+        count += bool(found.asks_about(list(names), id)) if found is not None else id in asked
+    return len(unread), count

@@ -11,11 +11,10 @@ from ..agents import addressing, mailbox, presence, session_view
 from ..agents.caller import other_workspaces
 from ..agents.mailbox import digests_of
 from ..errors import UsageError, check_limit
-from ..index.entities import AMONG, json_list
+from ..index.entities import AMONG, LINES_MAX, fair_share, json_list
 from ..index.resolve_id import resolve, thread_of
 from ..log.lines import writer_of
 from ..order.content import ASKS, answers_a_line, asks
-from ..order.shares import LINES_MAX, fair_share
 from ..order.thread import ANSWERS, FoldedThread, ThreadSignal, root, root_id
 from ..outcome import Outcome, Struct, command
 from ..records.ids import is_id, unit_key, unit_key_sql

@@ -7,8 +7,8 @@ from itertools import starmap
 from .. import records
 from ..agents.descriptors import ACTUAL, compare_fields, role_text
 from ..index import entities
+from ..index.entities import first_ones, in_turn, rounds
 from ..log.lines import format_at
-from ..order.shares import first_ones, in_turn, rounds
 from ..order.task import (
     DELEGATION,
     HANDOFF,

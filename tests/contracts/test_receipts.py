@@ -14,7 +14,7 @@ from gitmem import UsageError
 from gitmem.agents import mailbox, roster
 from gitmem.log.lines import CommitMessage, digest
 from gitmem.memory import triage
-from gitmem.signals import history, receipt_list, threads
+from gitmem.signals import history, threads
 from tests.conftest import Git
 from tests.in_process import gitmem as program
 from tests.sandbox import annas
@@ -153,7 +153,7 @@ def test_a_flood_of_receipts_is_one_page(agents: Agents) -> None:
     )  # fmt: skip
 
     page = a.receipts()
-    assert (len(page.receipts), page.more) == (receipt_list.LIMIT, 1_000 - receipt_list.LIMIT)
+    assert (len(page.receipts), page.more) == (history.RECEIPTS_LIMIT, 1_000 - history.RECEIPTS_LIMIT)
 
 
 def test_lines_of_one_id_give_the_same_receipts_in_either_order_of_arrival(tmp_path: Path, git: Git) -> None:
@@ -227,7 +227,7 @@ def test_a_thread_that_is_too_large_is_not_folded(agents: Agents) -> None:
     b.inbox()
     b.signals.reply(sent, "yes", intent="AGREE")
 
-    found = receipt_list.receipt_list(a.store, sent, fold_most=100)
+    found = history.receipt_list(a.store, sent, fold_most=100)
     assert [each.delivery_state for each in found.receipts] == ["delivered"]
     assert "too large to evaluate" in found.warnings[0]
     assert shown(a, sent) == [(B, "acked")]

@@ -21,7 +21,7 @@ from gitmem.importers import lumenflow_lines
 from gitmem.importers.lumenflow_import import SHOWN, Imported
 from gitmem.log.lines import CommitMessage
 from gitmem.memory import decay, edit, listing, relations, stored_nodes
-from gitmem.signals import history, inbox, receipt_list, send, threads
+from gitmem.signals import history, inbox, send, threads
 from gitmem.signals.signal_options import SignalOptions
 from gitmem.store import Store
 from tests.profiles import up_to
@@ -806,7 +806,7 @@ def test_receipts_keep_their_state_and_key(store: Store, project: Project) -> No
     (odd,) = (each for each in lines if each["reader_identity"] == "claude:a:c")
     assert odd["lumenflow"] == {"delivery_state": "seen"}
     assert any("delivery_state is not valid" in str(each) for each in found.as_json()["remarks"])  # type: ignore[attr-defined]
-    shown = {each.reader_identity: each.delivery_state for each in receipt_list.receipt_list(store).receipts}
+    shown = {each.reader_identity: each.delivery_state for each in history.receipt_list(store).receipts}
     assert shown == {"codex:i:h": "acked", "claude:a:b": "rejected", "claude:a:c": "delivered"}
     (signal,) = (record for line in bodies(store) if (record := records.read_kind("signal", line)))
     assert signal["idempotency_key"] == "deploy-1"

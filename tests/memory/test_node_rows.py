@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 from gitmem import records, views
 from gitmem.doctor import clone_files
-from gitmem.index import catch_up
+from gitmem.index import catch_up, entities
 from gitmem.index.index_file import Index
 from gitmem.memory import relations, stored_nodes
 from gitmem.memory.node_tables import HIDDEN
-from gitmem.order import shares
 from gitmem.records.ids import unit_key
 from tests.profiles import up_to
 
@@ -95,7 +94,8 @@ def test_what_nodes_and_patches_say_in_a_field_of_events_is_ignored(said: object
 def test_a_status_of_a_flooded_node_counts_in_any_order_or_never() -> None:
     """Of too many lines a patch may be none that is read; then it counts neither when it comes alone nor in a new index."""
     flood = [
-        node(at=START + number, sender_identity=f"test:peer:n{number}") for number in range(shares.LINES_MAX)
+        node(at=START + number, sender_identity=f"test:peer:n{number}")
+        for number in range(entities.LINES_MAX)
     ]
     mark = patch("patch-0000", IDS[0], at=START + DAY, archived=True)
     whole, later = index_of([*flood, mark]), index_of([*flood, mark], [len(flood)])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gitmem.errors import UsageError
 from gitmem.memory import relations
 from gitmem.memory.listing import Ready, ready
-from gitmem.order.cycles import find_cycles
+from gitmem.order.causal import find_cycles
 
 from ..sandbox import START
 from .desk import Desk, blocks, raw

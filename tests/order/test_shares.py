@@ -10,8 +10,8 @@ import pytest
 from gitmem import records, views
 from gitmem.agents import session_view
 from gitmem.index import catch_up, entities, index_file
+from gitmem.index.entities import fair_share
 from gitmem.memory import node_tables, stored_nodes
-from gitmem.order.shares import fair_share
 from gitmem.order.thread import FoldedThread
 from gitmem.signals import threads
 from gitmem.trust.own_sessions import Own

@@ -26,9 +26,9 @@ from gitmem.order import thread as causality
 from gitmem.order.content import ASKS
 from gitmem.order.thread import FoldedThread, ThreadSignal
 from gitmem.page import page_data
-from gitmem.signals import gate, inbox, receipt_list, thread_list, threads
+from gitmem.signals import gate, history, inbox, thread_list, threads
+from gitmem.signals.empty_inbox import unread_counts
 from gitmem.signals.thread_list import ManyThreads, Selection, owed
-from gitmem.signals.unread_counts import unread_counts
 from gitmem.store import Store
 
 from ..each import each as one_test_for
@@ -213,7 +213,7 @@ class Places:
             assert found.in_force[0].signal_id in every
         recorded = {
             each.reader_identity: each.delivery_state
-            for each in receipt_list.receipt_list(self.store, said[0]["signal_id"]).receipts
+            for each in history.receipt_list(self.store, said[0]["signal_id"]).receipts
         }
         delivered = shown.signals[0]["delivery"]
         assert {reader: state for reader, state in recorded.items() if reader in delivered} == delivered
