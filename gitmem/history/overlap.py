@@ -16,20 +16,17 @@ from ..errors import GitmemError, StoreError, UsageError
 from ..git import branches as changes
 from ..git.branches import CONFLICT, SLOW, UNKNOWN, Merge, Tip
 from ..git.fetch import ScratchRepository, make_parent
-from ..git.objects import is_oid
 from ..order.content import ANNOUNCER, OVERLAP
 from ..outcome import Outcome, Struct, command
 from ..records.ids import keyed_id
 from ..records.lines import as_json
 from ..signals import announcements
-from ..text.digests import sha256
 from ..text.sanitize import sanitize
 from ..work import branches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-    from typing import Any
+    from collections.abc import Callable, Mapping, Sequence
 
     from ..agents.caller import Caller
     from ..agents.presence import Presence
@@ -86,9 +83,8 @@ SECONDS = 10.0  # for all runs of git
 PAIRS_MAX = 2_000  # that git merges in one call
 
 FILE = "overlap"
-VERSION = 2
+VERSION = 3
 BYTES_MAX = 32 * 1024 * 1024
-PATHS_KEPT_MAX = 400_000  # of all lists; those with the same files are one list
 
 NOTICES_MAX = 20  # in one call
 RECIPIENTS_MAX = 40  # of one
@@ -357,89 +353,51 @@ class OverlapCache:
         self.tips: dict[str, Tip] = {}
         self.files: dict[str, list[str] | None] = {}
         self.merges: dict[Pair, Merge] = {}
-        self._read = local_files.read(self._path, BYTES_MAX + 1)
+        self._read = local_files.read(self._path, BYTES_MAX)
         try:
             self._load(self._read)
-        except (GitmemError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             self.tips, self.files, self.merges = {}, {}, {}
 
     def _load(self, content: bytes) -> None:
-        digest, _, body = content.partition(b"\n")
-        if len(content) > BYTES_MAX or sha256(body).hexdigest().encode() != digest:
-            return
         import json
 
-        found = json.loads(body)
+        found = json.loads(content)
         if found["version"] != VERSION:
             return
-        self.tips = {str(oid): Tip(int(seconds), str(tree)) for oid, (seconds, tree) in found["tips"].items()}
-        lists = [[str(path) for path in paths] for paths in found["lists"]]
+        self.tips = {oid: Tip(int(seconds), str(tree)) for oid, (seconds, tree) in found["tips"].items()}
         self.merges = {
-            (str(one), str(other)): Merge(int(state), lists[place], int(count), str(digest))
-            for one, other, state, place, count, digest in found["merges"]
+            (one, other): Merge(int(state), list(map(str, paths)), int(count), str(digest))
+            for one, other, state, paths, count, digest in found["merges"]
         }
         if found["default"] == self._default:
             self.files = {
-                str(oid): None if place is None else lists[place] for oid, place in found["files"].items()
+                oid: None if paths is None else list(map(str, paths)) for oid, paths in found["files"].items()
             }
 
-    def write(self, branches: Collection[str]) -> None:
+    def write(self, kept: set[str]) -> None:
         """Write what is known of these branches' tips, if that differs from the file. Never raise an error.
 
         Args:
-            branches: The commits that were compared. Merges and files of others are dropped; times are kept, if the
+            kept: The commits that were compared. Merges and files of others are dropped; times are kept, if the
                 caller has left only those of existing refs.
         """
         import json
 
-        kept = set(branches)
-        lists = _Lists()
-        files: dict[str, int | None] = {}
-        for oid in sorted(kept & self.files.keys(), key=lambda oid: (len(self.files[oid] or ()), oid)):
-            paths = self.files[oid]
-            if paths is None:
-                files[oid] = None
-            elif (place := lists.place(paths)) is not None:
-                files[oid] = place
-        merges: list[list[Any]] = []
-        for (one, other), merge in sorted(
-            self.merges.items(), key=lambda item: (len(item[1].paths), item[0])
-        ):
-            if merge.state == UNKNOWN or not {one, other} <= kept:
-                continue
-            if (place := lists.place(merge.paths)) is not None:
-                merges.append([one, other, merge.state, place, merge.count, merge.digest])
         values = {
             "version": VERSION,
             "default": self._default,
-            "tips": {oid: [tip.seconds, tip.tree] for oid, tip in sorted(self.tips.items()) if is_oid(oid)},
-            "lists": lists.all,
-            "files": dict(sorted(files.items())),
-            "merges": merges,
+            "tips": {oid: [tip.seconds, tip.tree] for oid, tip in sorted(self.tips.items())},
+            "files": {oid: paths for oid, paths in sorted(self.files.items()) if oid in kept},
+            "merges": [
+                [one, other, merge.state, merge.paths, merge.count, merge.digest]
+                for (one, other), merge in sorted(self.merges.items(), key=lambda item: item[0])
+                if merge.state != UNKNOWN and {one, other} <= kept
+            ],
         }
-        body = json.dumps(values, separators=(",", ":")).encode("ascii")
-        content = sha256(body).hexdigest().encode() + b"\n" + body
-        if content != self._read and len(content) <= BYTES_MAX:
+        content = json.dumps(values, separators=(",", ":")).encode("ascii")
+        if content != self._read and len(content) < BYTES_MAX:
             local_files.try_replace(self._path, content, folders=True, private=True)
-
-
-class _Lists(Struct):
-    """Lists of files, each once: branches with the same files are no more than one of them."""
-
-    all: list[list[str]] = []
-    _places: dict[tuple[str, ...], int] = {}
-    _room: int = PATHS_KEPT_MAX
-
-    def place(self, paths: Sequence[str]) -> int | None:
-        """Return the place of a list; None if there is no room for it."""
-        key = tuple(paths)
-        if key not in self._places:
-            if len(key) > self._room:
-                return None
-            self._room -= len(key)
-            self._places[key] = len(self.all)
-            self.all.append(list(key))
-        return self._places[key]
 
 
 class Conflict:

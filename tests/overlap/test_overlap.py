@@ -152,13 +152,7 @@ def test_nothing_changed_starts_no_git_but_for_worktrees(
     assert overlap.overlap(store).as_json() == first
     assert [" status " in args for _, args in started.started] == [True]
 
-    from gitmem.text.digests import sha256
-
-    def checked(body: bytes) -> bytes:
-        return sha256(body).hexdigest().encode() + b"\n" + body
-
-    for damaged in (b"", content[:-9], content.replace(b"README", b"readme"), b"\xff" * 99, checked(b"[" * 99_999),
-                    checked(b'{"version":1,"tips":3}'), checked(b"null"), content + b" " * overlap.BYTES_MAX):  # fmt: skip
+    for damaged in (b"", content[:-9], b"\xff" * 99, b"[" * 99_999, b'{"version":3,"tips":3}', b"null"):
         file.write_bytes(damaged)
         assert overlap.overlap(store).as_json() == first
         assert file.read_bytes() == content
@@ -362,9 +356,6 @@ def test_many_branches_with_many_files_are_remembered_and_listed_in_part(
     assert (len(worst.conflicting), worst.more_conflicting) == (20, files - 20)
     assert (len(worst.files), worst.more) == (20, files - 20)
     assert len(str(first.as_json())) < 200_000
-    assert (repo / ".git" / "gitmem" / overlap.FILE).stat().st_size < 40_000, (
-        "each list of files is there once"
-    )
     started = GitOnPath(tmp_path, monkeypatch)
     assert overlap.overlap(store).as_json() == first.as_json()
     assert not [args for _, args in started.started if "merge" in args or "diff-tree" in args]
