@@ -169,11 +169,11 @@ class Makers(Struct):
 def find_makers(
     db: sqlite3.Connection,
     commit: str,
+    here: MadeHere,
     *,
-    patch_id: str | None = None,
+    committed: int,
     authored: int | None = None,
-    committed: int | None = None,
-    here: MadeHere | None = None,
+    patch_id: str | None = None,
 ) -> Makers:
     """Return who has made a commit.
 
@@ -181,25 +181,24 @@ def find_makers(
 
     Args:
         commit: Its id.
-        patch_id: The patch id of its changes, for a commit that no record names.
-        authored, committed: The times of its author and committer, in seconds since the epoch.
         here: The commits that were made in this clone.
+        authored, committed: The times of its author and committer, in seconds since the epoch.
+        patch_id: The patch id of its changes, for a commit that no record names.
     """
-    search = _Search(db, here=here)
+    search = _Search(db, here)
     search.of(commit, committed)
     if search.found.made or search.found.rewrote or patch_id is None or authored is None:
         return search.found
-    if not lines_about(db, "patch_id", patch_id):
+    repeats_none = authored == committed and here.action(commit, committed) in MADE
+    if repeats_none or not lines_about(db, "patch_id", patch_id):
         return search.found
-    if here is not None and authored == committed and here.action(commit, committed) in MADE:
-        return search.found  # it repeats none
     search.is_first, search.found.is_whole = False, True
     search.of_patch(patch_id, format_at(authored * SECOND))
     return search.found
 
 
 class _Search:
-    def __init__(self, db: sqlite3.Connection, *, here: MadeHere | None) -> None:
+    def __init__(self, db: sqlite3.Connection, here: MadeHere) -> None:
         self._db = db
         self._here = here
         self._seen: set[str] = set()
@@ -229,7 +228,7 @@ class _Search:
             each for each in lines_about(self._db, "commit_id", commit) if each.record["evidence"] in EVIDENCE
         ]
         own = [each for each in lines if each.is_own]
-        if own or not lines or (self._here is not None and self._here.action(commit, committed)):
+        if own or not lines or self._here.action(commit, committed):
             return own
         return [each for each in lines if committed is None or self._was_open(each, committed)]
 
@@ -295,7 +294,7 @@ class _Search:
             if each.record.get("authored_at") == authored_at and each.record["commit"] not in self._seen
         ]
         own = [each for each in same if each.is_own]
-        if own or (same and self._here is not None and self._here.has_second(micros(authored_at) // SECOND)):
+        if own or (same and self._here.has_second(micros(authored_at) // SECOND)):
             same = own
         if not same:
             self.found.is_whole = False
@@ -492,9 +491,8 @@ class _Look:
                 read_to = some[0]
                 break
             count += self._record(some, known)
-            waits = next((at for at in some if self._waits_for_note(at)), None)
-            if waits is not None:
-                read_to = waits
+            if waits := [at for at in some if self._waits_for_note(at)]:
+                read_to = waits[0]
                 break
         self._keep(read_to)
         rotate(self._store.repo)
@@ -506,25 +504,16 @@ class _Look:
     def _new(self) -> list[int]:
         """Return the entries that may have made a commit, and that were not read before.
 
-        A reflog that was shortened is read from its beginning: `known` tells what is recorded already. A note without an entry gets one
-        of its own: the log is off, kept elsewhere, or was expired.
+        A reflog that was shortened is read from its beginning: `known` tells what is recorded already.
         """
         offset, last = self._kept
         ends = [each.end for each in self._entries]
         first = (
             ends.index(offset) + 1 if offset in ends and self._entries[ends.index(offset)].new == last else 0
         )
-        found = [
+        return [
             at for at in range(first, len(self._entries)) if self._entries[at].action not in ("", "start")
         ]
-        have = {each.new for each in self._entries}
-        for oid, notes in self._notes.items():
-            if oid not in have and any(notes):
-                is_merge = of_hook(notes, history.POST_MERGE)
-                made = ("merge", 0, history.POST_MERGE) if is_merge else ("commit", 0, history.POST_COMMIT)
-                found.append(len(self._entries))
-                self._entries.append(history.ReflogEntry(None, oid, -1, *made))
-        return found
 
     def _record(self, places: Sequence[int], known: Collection[tuple[str, str]]) -> int:
         entries = [self._entries[at] for at in places]
@@ -536,26 +525,22 @@ class _Look:
         for at in places:
             entry = self._entries[at]
             found = facts.get(entry.new)
-            if found is None or (entry.seconds >= 0 and found.committed != entry.seconds):
+            if found is None or found.committed != entry.seconds:
                 continue  # it was made elsewhere, and HEAD only moved to it
             evidence, who = self._who(at, found)
             origin = None
             if who is None and entry.action in REWRITES and self._own is not None:
                 origin = rewrites.of(at)
-                if self._has_record(origin.sources, made):
+                is_made = any(other.new in origin.sources for other, *_ in made)
+                if is_made or recorded(self._store.db(), origin.sources):
                     evidence, who = NONE, self._clues.caller
             if who is None or (entry.new, who.session_id) in known:
                 continue
             origin = origin or rewrites.of(at)
-            if entry.seconds < 0 and (not found.is_fresh or len(found.parents) > 1):
-                origin.action = "rewrite" if len(found.parents) < 2 else "merge"
             made.append((entry, found, origin, evidence, who))
         patches = history.patch_ids(common, [entry.new for entry, *_ in made], max(0.1, self._left()))
         self._write(made, patches)
         return len(made)
-
-    def _has_record(self, sources: Sequence[str], made: Sequence[Made]) -> bool:
-        return bool(recorded(self._store.db(), sources)) or any(entry.new in sources for entry, *_ in made)
 
     def _who(self, at: int, found: CommitFacts) -> tuple[str, Caller | None]:
         """Return the evidence and the session that has made the commit of an entry; None if nobody is known."""
@@ -627,8 +612,7 @@ class _Look:
 
     def _keep(self, read_to: int) -> None:
         """Note up to which entry the reflog was read. If that is not its end, the next call goes on."""
-        entries = [each for each in self._entries[:read_to] if each.end]
-        last = entries[-1] if entries else None
+        last = self._entries[read_to - 1] if read_to else None
         content = json.dumps({"end": last.end if last else 0, "last": last.new if last else ""}).encode()
         where = heartbeats.commits_read(self._store.repo)
         at = self._at if read_to >= len(self._entries) else 0

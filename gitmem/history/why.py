@@ -325,12 +325,7 @@ def story_of(
     db = store.db()
     found = Story(commit, facts, paths)
     makers = commits.find_makers(
-        db,
-        commit,
-        patch_id=patch_id,
-        authored=facts.authored,
-        committed=facts.committed,
-        here=here,
+        db, commit, here, committed=facts.committed, authored=facts.authored, patch_id=patch_id
     )
     found.made_by = [MakerRow(db, each) for each in makers.made.values()]
     found.rewritten_by = [

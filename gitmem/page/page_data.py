@@ -388,7 +388,7 @@ class HistoryMarks:
                 if time.monotonic() > until:
                     self.notes.append("Who made older commits is left out: their records are too many.")
                     break
-                found[commit.oid] = find_makers(db, commit.oid, committed=commit.seconds, here=here)
+                found[commit.oid] = find_makers(db, commit.oid, here, committed=commit.seconds)
         return found
 
     def _put_maker(self, mark: CommitMark, found: Makers | None) -> None:

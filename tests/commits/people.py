@@ -90,8 +90,8 @@ class Somebody:
         facts = history.facts_of(self.store.repo.common, [commit], 9.0)[commit]
         patch = history.patch_ids(self.store.repo.common, [commit], 9.0).get(commit)
         return commits.find_makers(
-            self.store.db(), commit, patch_id=patch, authored=facts.authored, committed=facts.committed,
-            here=commits.MadeHere(self.store.repo),
+            self.store.db(), commit, commits.MadeHere(self.store.repo),
+            patch_id=patch, authored=facts.authored, committed=facts.committed,
         )  # fmt: skip
 
 

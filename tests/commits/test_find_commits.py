@@ -58,21 +58,6 @@ def test_a_commit_is_recorded_once_however_often_it_is_found(bohr: Somebody) -> 
     assert bohr.makers(commit) == {bohr.session}
 
 
-@pytest.mark.parametrize("how", ["off", "expired", "truncated"])
-def test_commits_are_found_without_the_reflog(bohr: Somebody, how: str) -> None:
-    """The hook's note is enough; what the reflog would tell is read from the commit itself."""
-    if how == "off":
-        bohr.git("config", "core.logAllRefUpdates", "false")
-        Path(bohr.folder, ".git", "logs", "HEAD").unlink()
-    first, second = bohr.commit(), bohr.commit()
-    if how == "expired":
-        bohr.git("reflog", "expire", "--expire=now", "--all")
-    elif how == "truncated":
-        Path(bohr.folder, ".git", "logs", "HEAD").write_bytes(b"\0\xff\n" * 9 + b"x" * 300)
-    assert bohr.look() == 2
-    assert (bohr.makers(first), bohr.makers(second)) == ({bohr.session}, {bohr.session})
-
-
 def test_what_moves_head_without_making_a_commit_is_nobodys(bohr: Somebody, tmp_path: Path) -> None:
     """Commits of people that an agent fetches, checks out, resets to or merges by fast-forward."""
     git(tmp_path, "clone", "--quiet", str(bohr.folder), "far")
@@ -624,7 +609,10 @@ def test_circles_of_sources_and_repetitions_end(town: Town) -> None:
     )  # fmt: skip
     town.store.db()
     began = time.process_time()
-    found = commits.find_makers(town.store.db(), theirs, patch_id=patch, authored=facts.authored)
+    found = commits.find_makers(
+        town.store.db(), theirs, commits.MadeHere(town.store.repo),
+        committed=facts.committed, authored=facts.authored, patch_id=patch,
+    )  # fmt: skip
     assert (found.made, found.is_whole) == ({}, False) and time.process_time() - began < 2
 
 
