@@ -162,7 +162,7 @@ def _free(task: TaskRow) -> str:
 
 def _handoff(waiting: HandoffRow) -> str:
     parts = (f"{waiting.giver_name} to {waiting.to}", waiting.wu_id, waiting.status, waiting.task_id)
-    return SEPARATOR.join(filter(None, parts)) + handoff_list.gone_text(waiting)
+    return SEPARATOR.join(filter(None, parts))
 
 
 def claim_text(claim: ClaimRow) -> str:

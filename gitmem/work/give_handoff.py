@@ -23,7 +23,6 @@ from . import (
     task_rules,
     task_state,
 )
-from . import claims as standing_claims
 from .handoffs import LeftOut
 
 TYPE_CHECKING = False
@@ -49,8 +48,7 @@ MESSAGE_MAX_BYTES = 64 * 1024  # of a signal
 MESSAGE_MAX = 2_000  # characters of a checkpoint's next steps that become the message
 
 LOOKED_AT_MAX = 200  # tasks and threads of a caller that are read
-LEFT_OUT_MAX = 50  # reasons in one answer
-FULL = f"a handoff has at most {HANDOFFS_MAX} of each kind"
+UNTAKEN_MAX = 50  # tasks for a caller that are named as not handed over
 # `requires_ack` is found by its bytes in the line: inside a message its quotes would be escaped.
 _ASKED = "(s.sender = ?1 OR s.sender_session = ?2) AND (s.intent IN ('PROPOSE', 'COUNTER') OR instr(l.body, '\"requires_ack\":true'))"
 
@@ -119,7 +117,7 @@ def hand_over(
     send.check_message(message or "")
     found = new_task.addressees(store, caller, to, vocabulary.read(store.repo.worktree), allow_unseen=False)
     warnings = _check(store, caller, to, found)
-    bundled = collect(store, caller, wu)
+    bundled = Bundle(store, caller, wu)
     warnings += [CLAIMS_END] if bundled.claims and caller.session_id else []
     if bundled.is_empty:
         raise _nothing(bundled, wu)
@@ -128,7 +126,7 @@ def hand_over(
 
     def signal(fields: Mapping[str, Any]) -> SignalFields:
         show, accept = (command("gitmem", "task", word, fields["task_id"]) for word in ("show", "take"))
-        text = f"{fields['message']}\n\nI hand over {handoffs.counts(fields)}: {show}. To accept: {accept}"
+        text = f"{fields['message']}\n\nI hand over {handoffs.counts(fields) or 'no tasks'}: {show}. To accept: {accept}"
         if len(text.encode()) > MESSAGE_MAX_BYTES:
             text = fields["message"]
         return new_task.signal_about(store, caller, {**fields, "message": text}, found.signaled)
@@ -187,14 +185,6 @@ def _check(store: Store, caller: Caller, to: str, found: Addressees) -> list[str
                 code="ended-session",
                 next=["gitmem roster", "gitmem role"],
             )
-    waiting = handoffs.of_caller(store, caller).given
-    if len(waiting) >= handoffs.LISTED:
-        raise UsageError(
-            f"{len(waiting)} of your handoffs have no answer; at most {handoffs.LISTED} are allowed. Nothing was written.",
-            hint="Withdraw some of them first.",
-            code="too-many-open",
-            next=[waiting[-1].next[0], "gitmem task list --mine --open"],
-        )
     if caller.workspace is not None:
         send.refuse_other_workspaces(store, caller.workspace, found.signaled)
     nobody = "Nobody holds this role now: no signal was sent. It is offered to whoever takes the role within 24 hours."
@@ -237,122 +227,108 @@ def _next_steps_of(bundled: Bundle) -> str:
 
 
 class Bundle:
-    """What a handoff will name, by reference, and what it leaves out.
+    """What a handoff of a caller will name, by reference, and what it leaves out.
 
     Attributes:
         checkpoint: The last checkpoint.
         tasks: The caller's take of each task.
+
+    Args:
+        wu: Only what belongs to this work unit; tasks, claims and threads without one are left out then.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, store: Store, caller: Caller, wu: str | None) -> None:
         self.checkpoint: VersionedNode | None = None
         self.tasks: dict[str, str] = {}
         self.claims: list[str] = []
         self.threads: list[str] = []
         self.left_out: list[LeftOut] = []
+        self._store, self._caller, self._wu = store, caller, wu
+        self._own = (caller.reader, caller.session_id)
+        self._offered = _offered(store, caller)
+        self._add_checkpoint()
+        self._add_tasks()
+        self._add_claims()
+        self._add_threads()
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to hand over."""
         return not (self.checkpoint or self.tasks or self.claims or self.threads)
 
-    def leave_out(self, id: str, reason: str) -> None:
-        """Note what is not handed over."""
-        if len(self.left_out) < LEFT_OUT_MAX:
-            self.left_out.append(LeftOut(id, reason))
+    def _is_left_out(self, id: str, unit: str | None, wu: str | None, count: int) -> bool:
+        """Return whether something is not handed over, and note why."""
+        why = None
+        if wu is not None and unit_key(unit) != unit_key(wu):
+            why = f"belongs to {sanitize(unit)}" if unit else f"does not belong to {sanitize(wu)}"
+        elif id in self._offered:
+            why = f"is offered already by {self._offered[id]}"
+        elif count >= HANDOFFS_MAX:
+            why = f"a handoff has at most {HANDOFFS_MAX} of each kind"
+        if why is not None:
+            self.left_out.append(LeftOut(id, why))
+        return why is not None
+
+    def _add_checkpoint(self) -> None:
+        session, wu, caller = self._caller.session_id, self._wu, self._caller
+        identity = None if session else caller.reader
+        node = session_checkpoints.last_checkpoint(self._store, session, None, wu, identity)
+        if node is None and session is not None:
+            node = session_checkpoints.earlier_checkpoint(self._store, session, caller.wu_id, wu)
+        if node is not None and node.sensitive:
+            self.left_out.append(LeftOut(node.id, "is sensitive"))
+        elif node is not None and not self._is_left_out(node.id, None, None, 0):
+            self.checkpoint = node
+
+    def _add_tasks(self) -> None:
+        db = self._store.db()
+        for task_id, unit in stored_tasks.held_by(db, self._caller.reader, LOOKED_AT_MAX):
+            task = task_state.load_task(db, task_id)
+            if task is None or task.is_finished:
+                continue
+            mine = task_rules.own_take(task, self._own)
+            if mine is None:
+                self.left_out.append(LeftOut(task_id, "was taken by another session of yours"))
+            elif not self._is_left_out(task_id, unit, self._wu, len(self.tasks)):
+                self.tasks[task_id] = mine.id
+        for task_id in stored_tasks.offered_to(db, self._own, UNTAKEN_MAX):
+            self.left_out.append(LeftOut(task_id, "is for you, but you have not taken it"))
+
+    def _add_claims(self) -> None:
+        for each in claims.standing(self._store):
+            record = each.claim.record
+            wu = None if record.get("task_id") in self.tasks else self._wu
+            if each.claim.owner != self._own or each.is_over:
+                continue
+            if not self._is_left_out(each.id, record.get("wu_id"), wu, len(self.claims)):
+                self.claims.append(each.id)
+
+    def _add_threads(self) -> None:
+        """Add the threads that wait for the caller, and those in which nobody has answered the caller."""
+        db = self._store.db()
+        both: dict[str, SignalRecord] = {}
+        for asked in live_pieces.find_open_threads(self._store, self._caller)[:LOOKED_AT_MAX]:
+            record = records.read_kind("signal", mailbox.line_of(db, asked.signal_id))
+            if record is not None:
+                both[asked.thread_id] = record
+        both.update((each.get("thread_id") or "", each) for each in _unanswered(self._store, self._caller))
+        for thread_id, record in both.items():
+            if record.get("task_id"):
+                continue  # the task says it
+            if not self._is_left_out(thread_id, record.get("wu_id"), self._wu, len(self.threads)):
+                self.threads.append(thread_id)
 
 
-def collect(store: Store, caller: Caller, wu: str | None) -> Bundle:
-    """Return what a caller has to hand over.
-
-    Args:
-        wu: Only what belongs to this work unit; tasks, claims and threads without one are left out then.
-    """
-    found = Bundle()
-    waiting = _waiting(store, caller)
-    _add_checkpoint(store, caller, wu, found, waiting)
-    _add_tasks(store, caller, wu, found, waiting)
-    _add_claims(store, caller, wu, found, waiting)
-    _add_threads(store, caller, wu, found, waiting)
-    return found
-
-
-def _waiting(store: Store, caller: Caller) -> dict[str, str]:
+def _offered(store: Store, caller: Caller) -> dict[str, str]:
     """Return the handoff that waits for an answer of everything that is offered already."""
     found: dict[str, str] = {}
-    for row in handoffs.of_caller(store, caller).given:
+    for row in handoffs.waiting_of(store, caller):
         record = task_rules.record_of(store.db(), row.task_id)
-        if record is not None and row.status == handoffs.WAITING and row.giver_session == caller.session_id:
+        if record is not None:
             for ids in map(record.get, ("handoff_tasks", "handoff_claims", "handoff_threads")):
                 found.update(dict.fromkeys(ids or (), row.task_id))  # type: ignore[call-overload]
             found[record.get("checkpoint") or ""] = row.task_id
     return found
-
-
-def _add_checkpoint(
-    store: Store, caller: Caller, wu: str | None, found: Bundle, waiting: dict[str, str]
-) -> None:
-    session = caller.session_id
-    node = session_checkpoints.last_checkpoint(store, session, None, wu, None if session else caller.reader)
-    if node is None and session is not None:
-        node = session_checkpoints.earlier_checkpoint(store, session, caller.wu_id, wu)
-    if node is not None and node.sensitive:
-        found.leave_out(node.id, "is sensitive")
-    elif node is not None and node.id in waiting:
-        found.leave_out(node.id, f"is offered already by {waiting[node.id]}")
-    elif node is not None:
-        found.checkpoint = node
-
-
-def _add_tasks(store: Store, caller: Caller, wu: str | None, found: Bundle, waiting: dict[str, str]) -> None:
-    db = store.db()
-    for task_id, unit in stored_tasks.held_by(db, caller.reader, LOOKED_AT_MAX):
-        task = task_state.load_task(db, task_id)
-        mine = task_rules.own_take(task, (caller.reader, caller.session_id)) if task is not None else None
-        if task is None or task.is_finished:
-            continue
-        if mine is None:
-            found.leave_out(task_id, "was taken by another session of yours")
-        elif why := _why_not(task_id, unit, wu, waiting, len(found.tasks)):
-            found.leave_out(task_id, why)
-        else:
-            found.tasks[task_id] = mine.id
-    for task_id in stored_tasks.offered_to(db, (caller.reader, caller.session_id), LEFT_OUT_MAX):
-        found.leave_out(task_id, "is for you, but you have not taken it")
-
-
-def _add_claims(store: Store, caller: Caller, wu: str | None, found: Bundle, waiting: dict[str, str]) -> None:
-    for each in claims.standing(store):
-        if each.claim.owner != (caller.reader, caller.session_id) or each.is_over:
-            continue
-        record = each.claim.record
-        is_of_task = record.get("task_id") in found.tasks
-        if why := _why_not(
-            each.id, record.get("wu_id"), None if is_of_task else wu, waiting, len(found.claims)
-        ):
-            found.leave_out(each.id, why)
-        else:
-            found.claims.append(each.id)
-
-
-def _add_threads(
-    store: Store, caller: Caller, wu: str | None, found: Bundle, waiting: dict[str, str]
-) -> None:
-    """Add the threads that wait for the caller, and those in which nobody has answered the caller."""
-    db = store.db()
-    both: dict[str, SignalRecord] = {}
-    for asked in live_pieces.find_open_threads(store, caller)[:LOOKED_AT_MAX]:
-        record = records.read_kind("signal", mailbox.line_of(db, asked.signal_id))
-        if record is not None:
-            both[asked.thread_id] = record
-    both.update((each.get("thread_id") or "", each) for each in _unanswered(store, caller))
-    for thread_id, record in both.items():
-        if record.get("task_id"):
-            continue  # the task says it
-        if why := _why_not(thread_id, record.get("wu_id"), wu, waiting, len(found.threads)):
-            found.leave_out(thread_id, why)
-        else:
-            found.threads.append(thread_id)
 
 
 def _unanswered(store: Store, caller: Caller) -> Iterator[SignalRecord]:
@@ -370,15 +346,6 @@ def _unanswered(store: Store, caller: Caller) -> Iterator[SignalRecord]:
         pending = [each for each in thread.asked if thread.asks and thread.stands(each)[0] == "pending"]
         if any(each in pending or thread.owes([each], record["signal_id"]) for each in others):
             yield record
-
-
-def _why_not(id: str, unit: str | None, wu: str | None, waiting: dict[str, str], count: int) -> str | None:
-    """Return why something is not handed over, or None if it is."""
-    if wu is not None and unit_key(unit) != unit_key(wu):
-        return f"belongs to {sanitize(unit)}" if unit else f"does not belong to {sanitize(wu)}"
-    if id in waiting:
-        return f"is offered already by {waiting[id]}"
-    return FULL if count >= HANDOFFS_MAX else None
 
 
 def end_session(
@@ -404,19 +371,19 @@ def _left(store: Store, caller: Caller) -> str | None:
     """Return a sentence about the session's tasks, its claims, and what it has read and not answered; None without any."""
     db, own = store.db(), (caller.reader, caller.session_id)
     tasks = stored_tasks.count_held(db, own)
-    claims = sum(each.claim.owner == own for each in standing_claims.standing(store))
+    claimed = sum(each.claim.owner == own for each in claims.standing(store))
     unread = {id for _, id in db.execute(*mailbox.directed_to(db, *own, caller.workspace, unread=True))}
     read = [each for each in live_pieces.find_open_threads(store, caller) if each.signal_id not in unread]
     asked = sum(not each.record.get("task_id") for each in read)  # else the task says it
-    left = (("Left open", tasks, "task"), ("Unanswered", asked, "signal"), ("Ended with it", claims, "claim"))
+    left = (
+        ("Left open", tasks, "task"),
+        ("Unanswered", asked, "signal"),
+        ("Ended with it", claimed, "claim"),
+    )
     parts = [f"{what}: {count} {word}{'' if count == 1 else 's'}." for what, count, word in left if count]
     if not parts:
         return None
-    waiting = [
-        each
-        for each in handoffs.of_caller(store, caller).given
-        if each.status == handoffs.WAITING and each.giver_session == caller.session_id
-    ]
+    waiting = handoffs.waiting_of(store, caller)
     advice = "Before a session ends, `gitmem handoff --to NAME` gives them to another agent."
     if waiting:
         also = f" (and {len(waiting) - 1} more)" if len(waiting) > 1 else ""

@@ -86,31 +86,28 @@ class HandedTask(Outcome):
 class HandedClaim(Outcome):
     """A claim, with its paths, and its end in ISO 8601."""
 
-    def __init__(self, claim_id: str, paths: Iterable[str], until: int, mode: str) -> None:
-        self.claim_id = claim_id
-        self.paths = list(paths)
-        self.until = format_at(until)
-        self.mode = mode
+    claim_id: str
+    paths: Sequence[str]
+    until: str
+    mode: str
 
 
 class HandedThread(Outcome):
     """An open thread: the first line of its last signal, its sender, and the command that shows it."""
 
-    def __init__(self, thread_id: str, signal_id: str, sender: str, intent: str, message: str) -> None:
-        self.thread_id = thread_id
-        self.signal_id = signal_id
-        self.sender = sender
-        self.intent = intent
-        self.message = message
-        self.next = [command("gitmem", "thread", thread_id)]
+    thread_id: str
+    signal_id: str
+    sender: str
+    intent: str
+    message: str
+    next: list[str]
 
 
 class LeftOut(Outcome):
     """Something that a handoff does not have, and why."""
 
-    def __init__(self, id: str, reason: str) -> None:
-        self.id = id
-        self.reason = reason
+    id: str
+    reason: str
 
 
 class HandoffContent(Outcome):
@@ -121,10 +118,6 @@ class HandoffContent(Outcome):
     claims: list[HandedClaim] = []
     threads: list[HandedThread] = []
     left_out: list[LeftOut] = []
-
-    def leave_out(self, id: str, reason: str) -> None:
-        """Note what is missing."""
-        self.left_out.append(LeftOut(id, reason))
 
     def text(self) -> str:
         """Return what it has in one line, the first ones of each kind by name; texts of peers are in it. Readers may cut its end."""
@@ -159,17 +152,6 @@ def content_of(store: Store, record: Mapping[str, Any], giver: Sender | None = N
     return found
 
 
-def is_gone(store: Store, record: Mapping[str, Any]) -> bool:
-    """Return whether the giver of a handoff has none of the tasks and claims that it names any more."""
-    found = HandoffContent()
-    giver = sender_of(record)  # type: ignore[arg-type]
-    _add_tasks(store, found, record, giver)
-    if not found.tasks:
-        _add_claims(store, found, record, giver)
-    is_known = all(each.reason != MISSING for each in found.left_out)
-    return is_known and bool(found.left_out) and not (found.tasks or found.claims)
-
-
 def first(ids: Iterable[str] | None) -> list[str]:
     """Return the first ids of a list in a record, without repetitions: a peer may have written any number."""
     return list(dict.fromkeys(ids or ()))[:HANDOFFS_MAX]
@@ -180,13 +162,15 @@ def _add_tasks(store: Store, found: HandoffContent, record: Mapping[str, Any], g
     for task_id, take in task_state.handed_over({**record, "purpose": "handoff"}).items():  # type: ignore[typeddict-item]
         row = stored_tasks.state_of(db, task_id)
         if row is None:
-            found.leave_out(task_id, MISSING)
+            found.left_out.append(LeftOut(task_id, MISSING))
             continue
         title, state, unit, decided_by, *holder, conflict = row
         if giver is not None and decided_by is not None:
-            found.leave_out(task_id, f"is finished: {state}")
+            found.left_out.append(LeftOut(task_id, f"is finished: {state}"))
         elif giver is not None and not conflict and tuple(holder) != giver:
-            found.leave_out(task_id, "was given back" if holder[0] is None else "is somebody else's now")
+            found.left_out.append(
+                LeftOut(task_id, "was given back" if holder[0] is None else "is somebody else's now")
+            )
         else:
             found.tasks.append(HandedTask(task_id, take, title, state, unit))
 
@@ -197,7 +181,7 @@ def _add_claims(store: Store, found: HandoffContent, record: Mapping[str, Any], 
         row = claims.row_of(db, claim_id)
         begun = records.read_kind("claim", row[0].encode()) if row is not None else None
         if row is None or begun is None:
-            found.leave_out(claim_id, MISSING)
+            found.left_out.append(LeftOut(claim_id, MISSING))
             continue
         _, owner, session, until, released = row
         why = (
@@ -208,9 +192,9 @@ def _add_claims(store: Store, found: HandoffContent, record: Mapping[str, Any], 
             else None
         )
         if why is not None:
-            found.leave_out(claim_id, why)
+            found.left_out.append(LeftOut(claim_id, why))
         else:
-            found.claims.append(HandedClaim(claim_id, begun["paths"], until, begun["mode"]))
+            found.claims.append(HandedClaim(claim_id, begun["paths"], format_at(until), begun["mode"]))
 
 
 def _add_checkpoint(store: Store, found: HandoffContent, id: str | None) -> None:
@@ -218,9 +202,9 @@ def _add_checkpoint(store: Store, found: HandoffContent, id: str | None) -> None
         return
     node = next(iter(stored_nodes.load(store.db(), [id])), None)
     if node is None:
-        found.leave_out(id, MISSING)
+        found.left_out.append(LeftOut(id, MISSING))
     elif node.sensitive or node.is_hidden:
-        found.leave_out(id, "is sensitive" if node.sensitive else f"is {node.status}")
+        found.left_out.append(LeftOut(id, "is sensitive" if node.sensitive else f"is {node.status}"))
     else:
         found.checkpoint = Checkpoint(id, node.created, node.content, node.metadata)
 
@@ -230,22 +214,21 @@ def _add_threads(store: Store, found: HandoffContent, ids: Iterable[str]) -> Non
     for thread_id in ids:
         last = mailbox.signals(db, "s.thread = ?", (thread_id,), "l.body DESC", 1)
         if not last:
-            found.leave_out(thread_id, MISSING)
+            found.left_out.append(LeftOut(thread_id, MISSING))
         for record, _ in last:
             sender = sanitize(sender_name(store, record) or record["sender_identity"])
             title = cut(record["message"].strip().partition("\n")[0], TITLE_MAX)
+            show = [command("gitmem", "thread", thread_id)]
             found.threads.append(
-                HandedThread(thread_id, record["signal_id"], sender, record["intent"], title)
+                HandedThread(thread_id, record["signal_id"], sender, record["intent"], title, show)
             )
 
 
 def counts(record: Mapping[str, Any]) -> str:
-    """Return how much a handoff names, such as `2 tasks, 1 claim`."""
+    """Return how many tasks, claims and threads a handoff names, such as `2 tasks, 1 claim`; "" for none."""
     named = ((len(record.get(f"handoff_{word}s") or ()), word) for word in ("task", "claim", "thread"))
-    return (
-        ", ".join(f"{count} {word}{'' if count == 1 else 's'}" for count, word in named if count)
-        or "no tasks"
-    )
+    found = [f"{count} {word}{'' if count == 1 else 's'}" for count, word in named if count]
+    return ", ".join(found)
 
 
 WAITING, RETURNED = "waiting", "returned"
@@ -265,14 +248,12 @@ class HandoffRow(Outcome):
         status: `waiting`, or `returned` after 24 hours.
         giver: The agent who hands over; `giver_name` and `to` are names for people.
         agent: Whom it is for; None for one that is for whoever has `target_role`.
+        has: How much it has, after its work unit.
         until: The end of the 24 hours in ISO 8601.
-        gone: Whether the giver has none of the tasks and claims that it names any more.
         text: A sentence about it; `next` has the command that answers it, or that withdraws it.
     """
 
-    def __init__(
-        self, record: TaskRecord, title: str, created: int, now: int, to: str, *, gone: bool
-    ) -> None:
+    def __init__(self, record: TaskRecord, title: str, created: int, now: int, to: str) -> None:
         self.task_id = record["task_id"]
         self.title = title
         self.status = WAITING if created + HANDOFF_MICROS > now else RETURNED
@@ -286,11 +267,9 @@ class HandoffRow(Outcome):
         self.tasks = len(record.get("handoff_tasks") or ())
         self.claims = len(record.get("handoff_claims") or ())
         self.threads = len(record.get("handoff_threads") or ())
-        self.gone = gone
-        self.created_at, self.until = (
-            format_at(created),
-            format_at(min(created + HANDOFF_MICROS, LAST_MICROS)),
-        )
+        self.has = SEPARATOR.join(filter(None, (sanitize(self.wu_id or ""), counts(record)))) or "the work"
+        self.created_at = format_at(created)
+        self.until = format_at(min(created + HANDOFF_MICROS, LAST_MICROS))
         self.text = ""
         self.next: list[str] = []
 
@@ -335,17 +314,13 @@ def of_caller(store: Store, caller: Caller, *, limit: int = LISTED) -> HandoffsO
     offered = _rows(store, _ADDRESSEE, values, HANDOFF_MICROS, limit)
     given = _rows(store, "+t.caller = :reader", values, RETURNED_MICROS, limit)
     for at, each in enumerate(offered):
-        what = _named(store, each) if at < NAMED_WHOLE else _what(each)
-        gone = ", but has none of its tasks and claims any more" if each.gone else ""
+        has = _named(store, each) if at < NAMED_WHOLE else each.has
         each.next = [command("gitmem", "task", word, each.task_id) for word in ("show", "take")]
-        who = f"{sanitize(each.giver_name)} offers ({each.next[0]}){gone}"  # first: readers may cut the end
-        each.text = f"{who}: {what}; next steps: {sanitize(each.title)}"
+        who = f"{sanitize(each.giver_name)} offers ({each.next[0]})"  # first: readers may cut the end
+        each.text = f"{who}: {has}; next steps: {sanitize(each.title)}"
     for each in given:
         answer = "waiting" if each.status == WAITING else "returned: nobody has answered in 24 hours"
-        gone = ", of which you have no task or claim any more" if each.gone else ""
-        each.text = (
-            f"You hand over {_what(each)} to {sanitize(each.to)}, {answer}{gone}: {sanitize(each.title)}"
-        )
+        each.text = f"You hand over {each.has} to {sanitize(each.to)}, {answer}: {sanitize(each.title)}"
         each.next = [command("gitmem", "task", "cancel", each.task_id)]
     return HandoffsOf(offered, given, _void(db, now, caller, limit))
 
@@ -355,27 +330,26 @@ def waiting(store: Store, limit: int = LISTED) -> list[HandoffRow]:
     return _rows(store, "1", {}, HANDOFF_MICROS, limit)
 
 
+def waiting_of(store: Store, caller: Caller) -> list[HandoffRow]:
+    """Return the handoffs of a caller's session that wait for an answer."""
+    given = of_caller(store, caller).given
+    return [each for each in given if each.status == WAITING and each.giver_session == caller.session_id]
+
+
 def add_to(store: Store, found: Roster) -> Roster:
     """Add to each session of a roster sentences about the handoffs that it gives, or may accept; return the roster."""
-    rows = _rows(store, "1", {}, HANDOFF_MICROS, LISTED)
+    rows = waiting(store)
     for one in found.sessions:
         given = [
-            f"handed over to {sanitize(each.to)}, {WAITING}{gone_text(each)} ({each.task_id})"
+            f"handed over to {sanitize(each.to)}, {WAITING} ({each.task_id})"
             for each in rows
             if each.giver_session == one["session_id"]
         ]
         offered = [
-            f"offered by {sanitize(each.giver_name)}{gone_text(each)} ({each.task_id})"
-            for each in rows
-            if each.is_for(one)
+            f"offered by {sanitize(each.giver_name)} ({each.task_id})" for each in rows if each.is_for(one)
         ]
         one["handoffs"] = [*given, *offered]
     return found
-
-
-def gone_text(row: HandoffRow) -> str:
-    """Return what to say after a handoff whose giver has nothing of it left; "" for others."""
-    return ", whose tasks and claims its giver has no more" if row.gone else ""
 
 
 def _void(db: sqlite3.Connection, now: int, caller: Caller, limit: int) -> list[VoidAcceptance]:
@@ -403,7 +377,7 @@ def _rows(
         if record is not None:
             agent = record.get("agent")
             to = (names.get(agent) or agent) if agent else f"role:{record.get('target_role')}"
-            found.append(HandoffRow(record, title, created, now, to, gone=is_gone(store, record)))
+            found.append(HandoffRow(record, title, created, now, to))
     return found
 
 
@@ -411,26 +385,13 @@ def _named(store: Store, row: HandoffRow) -> str:
     """Return what a handoff has: ids, titles, paths and the first words of the checkpoint. What the giver no longer has is left out."""
     record = task_rules.record_of(store.db(), row.task_id)
     assert record is not None  # it has a row
-    had = _what(row) if row.gone else ""
-    about = sanitize(row.wu_id) if row.wu_id and not had else ""
     text = content_of(store, record, sender_of(record)).text()
-    return SEPARATOR.join(filter(None, (had, about, sanitize(text)))) or _what(row)
-
-
-def _what(row: HandoffRow) -> str:
-    """Return what a handoff has, such as `2 tasks and 1 claim`."""
-    counts = ((row.tasks, "task"), (row.claims, "claim"), (row.threads, "thread"))
-    parts = [f"{count} {word}{'' if count == 1 else 's'}" for count, word in counts if count]
-    about = [sanitize(row.wu_id)] if row.wu_id else []
-    return " · ".join([*about, *parts]) or "the work"
+    return SEPARATOR.join(sanitize(each) for each in (row.wu_id, text) if each) or row.has
 
 
 def _has_role(role: str | None, wanted: str | None) -> bool:
     """Return whether an actual role is the wanted one; a wanted role without a specialty means each of them."""
     return role is not None and wanted is not None and (role == wanted or role.partition("/")[0] == wanted)
-
-
-NOTHING_LEFT = "The giver has none of these tasks and claims any more."
 
 
 def show_handoff(store: Store, task_id: str, caller: Caller | None = None) -> TaskDetail:
@@ -451,8 +412,6 @@ def show_handoff(store: Store, task_id: str, caller: Caller | None = None) -> Ta
         found.handoff = given_to(store, task, task.takes[0].id)
     elif not task.is_finished:
         found.handoff = content_of(store, task.record, task.caller)
-        if is_gone(store, task.record):
-            found.warnings.append(NOTHING_LEFT)
     return found
 
 
@@ -473,13 +432,15 @@ def given_to(
         if task is not None and any(held.id == take_id for held in task.held):
             got.append(each)
         else:
-            found.leave_out(each.task_id, _why_not_taken(task, each.take, handoff))
+            found.left_out.append(LeftOut(each.task_id, _why_not_taken(task, each.take, handoff)))
     found.tasks = got
     if moved is not None:
-        found.claims = [HandedClaim(new, paths, until, mode) for _, new, paths, until, mode in moved.moved]
+        found.claims = [
+            HandedClaim(new, paths, format_at(until), mode) for _, new, paths, until, mode in moved.moved
+        ]
         for id, why in moved.kept:
             if not any(each.id == id for each in found.left_out):
-                found.leave_out(id, why)
+                found.left_out.append(LeftOut(id, why))
     else:
         _keep_moved(store, handoff, found)
     return found
@@ -494,7 +455,7 @@ def _keep_moved(store: Store, handoff: FoldedTask, found: HandoffContent) -> Non
         if claim is not None and claim.released is not None and claim.released.get("reason") == reason:
             kept.append(each)
         else:
-            found.leave_out(each.claim_id, "did not move")
+            found.left_out.append(LeftOut(each.claim_id, "did not move"))
     found.claims = kept
 
 
