@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Annotated
 
-    from gitmem.page.contract import PageData
+    from gitmem.page.board import Fields
     from gitmem.store import Store
 
     from .options import Flag, OnlyAgent, Option, Since, Wu
@@ -164,7 +164,7 @@ _ENTRY = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" conten
 
 def run(
     at: Environment,
-    collect: Callable[[Store], PageData],
+    collect: Callable[[Store], Fields],
     show: Callable[[str], bool] | None,
 ) -> None:
     """Serve until a signal ends it.

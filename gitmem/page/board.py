@@ -8,7 +8,6 @@ from ..agents.signal_rows import of_readers
 from ..index import entities
 from ..log.lines import parse_at
 from ..order.task import HANDOFF, TERMINAL
-from ..outcome import Struct
 from ..records.ids import role_of
 from ..signals import threads as thread_answers
 from ..text.addresses import PERSON, words_of, writer_of
@@ -29,22 +28,9 @@ if TYPE_CHECKING:
     from ..store import Store
     from ..work.claims import Budget, StandingClaim
     from ..work.task_list import TaskRow
-    from .contract import (
-        AgentLane,
-        ClaimSpan,
-        Contest,
-        ContestSide,
-        HandedOver,
-        Mismatch,
-        Overlap,
-        ProposalMark,
-        Receipt,
-        SessionBar,
-        SignalMark,
-        TaskSpan,
-        ThreadState,
-    )
 
+    Fields = dict[str, Any]  # of an entry of the page's data, or of all: see docs/page-data.md
+    Receipt = tuple[str, str, int]  # lane, state, time
     Recorded = Mapping[
         str, tuple[str, str]
     ]  # by reader: the time of the first receipt, the state of the latest
@@ -56,28 +42,9 @@ TITLE_MAX = 100
 _KEPT = "\n\t"
 
 
-class TextBudget(Struct):
-    """How many bytes of long texts the page may still have.
-
-    Attributes:
-        most: Bytes of UTF-8. When they are used up, texts are empty, with all of their characters counted as left out.
-    """
-
-    _left: int
-
-    def cut(self, text: str, most: int = TEXT_MAX) -> tuple[str, int]:
-        """Return the beginning of a text, sanitized, and how many characters are left out.
-
-        Args:
-            text: What a peer wrote.
-            most: Characters.
-        """
-        shown = sanitize(text[:most], _KEPT)
-        size = len(shown) if shown.isascii() else len(shown.encode("utf-8", "backslashreplace"))
-        if size > self._left:
-            return "", len(text)
-        self._left -= size
-        return shown, max(0, len(text) - most)
+def cut(text: str, most: int = TEXT_MAX) -> tuple[str, int]:
+    """Return the beginning of a text that a peer wrote, sanitized, and how many characters are left out."""
+    return sanitize(text[:most], _KEPT), max(0, len(text) - most)
 
 
 def short(text: str, most: int = SHORT_MAX) -> str:
@@ -112,13 +79,6 @@ def millis_of(at: str) -> int:
 LANES_MAX = 500
 SESSIONS_MAX = 2_000
 OTHERS = "others"  # the lane of those beyond `LANES_MAX`
-_SHOWN = (
-    ("wu", "wu_id"),
-    ("worktree", "worktree"),
-    ("branch", "branch"),
-    ("model", "model"),
-    ("activity", "activity"),
-)
 
 
 class Lanes:
@@ -138,7 +98,7 @@ class Lanes:
         for one in sorted(sessions, key=lambda one: (one.ended is None, one.last_seen, one.session_id)):
             self._latest[one.reader] = one
         self._ids: dict[str, str] = {}  # by address
-        self._lanes: dict[str, AgentLane] = {}  # by id
+        self._lanes: dict[str, Fields] = {}  # by id
         self._by_reader: dict[str, str] = {}
         self.omitted = 0
 
@@ -174,7 +134,7 @@ class Lanes:
         found = [id for reader, id in self._by_reader.items() if words_of(reader) == PERSON + mail]
         return found[0] if len(found) == 1 else None
 
-    def lanes(self) -> list[AgentLane]:
+    def lanes(self) -> list[Fields]:
         """Return all lanes: those at work first, the last at work before others."""
         return sorted(
             self._lanes.values(), key=lambda lane: (not lane["live"], -lane["last"], lane["identity"])
@@ -233,12 +193,12 @@ class SessionBars:
         ]
         self.current = [one for one in every if one.is_current and only.has_any(one.reader, one.session_id)]
 
-    def bars(self, lanes: Lanes) -> list[SessionBar]:
+    def bars(self, lanes: Lanes) -> list[Fields]:
         """Return the sessions, the oldest first."""
         found = []
         for one in sorted(self.found, key=lambda one: (one.started, one.session_id)):
             start, last = millis(one.started), max(millis(one.started), millis(one.last_seen))
-            bar: SessionBar = {
+            bar: Fields = {
                 "id": one.session_id,
                 "agent": lanes.of(one.reader, start),
                 "name": short(one.name),
@@ -251,13 +211,16 @@ class SessionBars:
             if one.ended is not None:
                 bar["end"] = millis(one.ended)
             put(bar, "role", role_of(one.record))
-            for key, field in _SHOWN:
-                put(bar, key, one.record.get(field))
+            put(bar, "wu", one.record.get("wu_id"))
+            put(bar, "worktree", one.record.get("worktree"))
+            put(bar, "branch", one.record.get("branch"))
+            put(bar, "model", one.record.get("model"))
+            put(bar, "activity", one.record.get("activity"))
             found.append(bar)
         return found
 
 
-def _lane(id: str, name: str, identity: str) -> AgentLane:
+def _lane(id: str, name: str, identity: str) -> Fields:
     return {
         "id": id, "name": short(name), "identity": short(identity), "person": identity.startswith(PERSON), "live": False,
         "first": 0, "last": 0,
@@ -278,13 +241,12 @@ class SignalMarks:
         omitted: How many signals are left out.
     """
 
-    def __init__(self, db: sqlite3.Connection, threads: ManyThreads, lanes: Lanes, texts: TextBudget) -> None:
+    def __init__(self, db: sqlite3.Connection, threads: ManyThreads, lanes: Lanes) -> None:
         self._lanes = lanes
-        self._texts = texts
         self._receipts_left = RECEIPTS_MAX
         self._recorded = mailbox.receipts_of(db, [id for id, _ in threads.ids])
         found = [self._mark(id, thread, threads) for id, thread in threads.ids]
-        self.marks: list[SignalMark] = [each for each in reversed(found) if each is not None]
+        self.marks: list[Fields] = [each for each in reversed(found) if each is not None]
         self.omitted = threads.more + len(found) - len(self.marks)
         shown: dict[str, int] = {}
         for mark in self.marks:
@@ -293,14 +255,14 @@ class SignalMarks:
             self._state(id, folded, shown[id]) for id, folded in threads.threads.items() if id in shown
         ]
 
-    def _mark(self, id: str, thread: str, threads: ManyThreads) -> SignalMark | None:
+    def _mark(self, id: str, thread: str, threads: ManyThreads) -> Fields | None:
         signal = threads.signal(id, thread)
         if signal is None:
             return None
         record = signal.record
         at = millis_of(record["at"])
-        text, cut = self._texts.cut(record["message"])
-        mark: SignalMark = {
+        text, left = cut(record["message"])
+        mark: Fields = {
             "id": id,
             "at": at,
             "from": self._lanes.of(record["sender_identity"], at, record.get("sender_name")),
@@ -312,8 +274,8 @@ class SignalMarks:
             "ack": bool(record.get("requires_ack")),
             "receipts": self._receipts(signal, threads.cache.of(thread)),
         }
-        if cut:
-            mark["cut"] = cut
+        if left:
+            mark["cut"] = left
         if not record.get("writer"):
             mark["unsigned"] = True
         if reply := record.get("reply_to"):
@@ -342,12 +304,12 @@ class SignalMarks:
                 self._receipts_left -= before is None
         return list(rows.values())
 
-    def _state(self, id: str, found: FoldedThread | None, shown: int) -> ThreadState:
+    def _state(self, id: str, found: FoldedThread | None, shown: int) -> Fields:
         """Return a thread: its state, and where those who are asked stand."""
         if found is None or found.root is None:
             return {"id": id, "state": "large", "stands": [], "title": "", "signals": shown}
         root = found.root
-        state: ThreadState = {
+        state: Fields = {
             "id": id,
             "root": root.id,
             "state": "notice",
@@ -384,7 +346,7 @@ class SignalMarks:
             state["in_force"] = [self._proposal(each) for each in found.in_force.values()]
         return state
 
-    def _proposal(self, signal: ThreadSignal) -> ProposalMark:
+    def _proposal(self, signal: ThreadSignal) -> Fields:
         record = signal.record
         return {
             "signal": signal.id,
@@ -416,15 +378,6 @@ OVERLAPS_MAX = 10  # of one pair
 STEPS_MAX = 100_000  # of all comparisons of paths
 
 
-def last_events(db: sqlite3.Connection, ids: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the sessions that have written about tasks, each with the time of its last event."""
-    return db.execute(
-        "SELECT e.session, max(l.at) FROM json_each(?) j CROSS JOIN entity_line e ON e.kind = 'task' AND e.id = j.value"
-        " JOIN line l ON l.id = e.line WHERE e.session IS NOT NULL AND e.event <> 'task' GROUP BY e.session",
-        (entities.json_list(ids),),
-    ).fetchall()
-
-
 class TaskSpans:
     """The tasks of the page.
 
@@ -436,10 +389,9 @@ class TaskSpans:
         omitted: How many are left out.
     """
 
-    def __init__(self, db: sqlite3.Connection, only: Selection, lanes: Lanes, texts: TextBudget) -> None:
+    def __init__(self, db: sqlite3.Connection, only: Selection, lanes: Lanes) -> None:
         self._db = db
         self._lanes = lanes
-        self._texts = texts
         self._results_left = RESULTS_MAX
         where = ["(t.decided_by IS NULL OR t.touched >= :since)"] if only.since else []
         where += ["t.wu_id = :unit"] if only.unit else []
@@ -450,7 +402,7 @@ class TaskSpans:
         self.rows = rows
         ids = entities.json_list(str(each.task_id) for each in rows)
         more = {row[0]: row[1:] for row in db.execute(_MORE, (ids,)).fetchall()}
-        self.mismatches: list[Mismatch] = []
+        self.mismatches: list[Fields] = []
         self.spans = sorted(
             (self._span(each, *more[each.task_id]) for each in rows), key=lambda span: span["at"]
         )
@@ -458,11 +410,11 @@ class TaskSpans:
         waiting.sort(key=lambda each: (str(each.priority or "P2"), str(each.created_at)))
         self.open = [str(each.task_id) for each in waiting]
 
-    def _span(self, row: TaskRow, taken: int | None, ended: int | None, body: str) -> TaskSpan:
+    def _span(self, row: TaskRow, taken: int | None, ended: int | None, body: str) -> Fields:
         record = records.read_kind("task", body.encode())
         at = millis_of(str(row.created_at))
-        text, cut = self._texts.cut(record["message"] if record is not None else str(row.title or ""))
-        span: TaskSpan = {
+        text, left = cut(record["message"] if record is not None else str(row.title or ""))
+        span: Fields = {
             "id": str(row.task_id),
             "at": at,
             "from": self._lanes.of(str(row.caller), at),
@@ -473,7 +425,7 @@ class TaskSpans:
             "text": text,
             "blocked_by": row.blocked_by[:BLOCKERS_MAX],
             "waits_for": [],
-            "notes": _notes(row, cut),
+            "notes": _notes(row, left),
         }
         if row.agent:
             span["to"] = self._lanes.of(str(row.agent))
@@ -499,16 +451,16 @@ class TaskSpans:
                 span["hands"] = _handed(record)
         return span
 
-    def _put_mismatch(self, span: TaskSpan, text: str) -> None:
+    def _put_mismatch(self, span: Fields, text: str) -> None:
         put(span, "mismatch", text)
-        found: Mismatch = {"task": span["id"], "text": short(text)}
+        found: Fields = {"task": span["id"], "text": short(text)}
         if "holder" in span:
             found["agent"] = span["holder"]
         if not span["open"]:
             found["ended"] = span.get("ended", span["at"])
         self.mismatches.append(found)
 
-    def _put_result(self, span: TaskSpan) -> None:
+    def _put_result(self, span: Fields) -> None:
         """Set the text of the outcome, of the newest tasks."""
         if self._results_left <= 0:
             return
@@ -516,13 +468,13 @@ class TaskSpans:
         task = task_state.load_task(self._db, span["id"])
         text = task.outcome.record.get("message") if task is not None and task.outcome is not None else None
         if text:
-            shown, cut = self._texts.cut(text)
-            span["result"] = f"{shown}…" if cut else shown
+            shown, left = cut(text)
+            span["result"] = f"{shown}…" if left else shown
 
 
-def _handed(record: TaskRecord) -> HandedOver:
+def _handed(record: TaskRecord) -> Fields:
     """Return what a handoff hands over, of each kind the first that readers read."""
-    found: HandedOver = {
+    found: Fields = {
         "tasks": list(task_state.handed_over(record)),
         "claims": list((record.get("handoff_claims") or ())[:HANDOFFS_MAX]),
         "threads": list((record.get("handoff_threads") or ())[:HANDOFFS_MAX]),
@@ -535,7 +487,7 @@ def _is_open(row: TaskRow) -> bool:
     return row.state not in TERMINAL and not row.replaced
 
 
-def _notes(row: TaskRow, cut: int) -> list[str]:
+def _notes(row: TaskRow, left: int) -> list[str]:
     """Return sentences about a task for people."""
     late, asked = int(row.late or 0), short(row.asked)
     said = {
@@ -546,7 +498,7 @@ def _notes(row: TaskRow, cut: int) -> list[str]:
         f"Nobody begins it after {row.deadline}.": row.deadline and _is_open(row),
         f"Asked for: {asked}.": asked and not row.asked.startswith("until "),
         f"To be begun {asked}.": row.asked.startswith("until "),
-        f"{cut:,} characters of its text are left out.": cut,
+        f"{left:,} characters of its text are left out.": left,
     }
     return [text for text, is_so in said.items() if is_so]
 
@@ -572,7 +524,7 @@ class ClaimSpans:
         rows, more = entities.select(
             db, _CLAIMS + condition, only.values, order="c.until DESC, c.claim_id", limit=CLAIMS_MAX
         )
-        self.spans: list[ClaimSpan] = []
+        self.spans: list[Fields] = []
         left = CLAIM_BYTES_MAX
         for id, _, session_ended, task_ended, size in rows:
             left -= size
@@ -584,13 +536,11 @@ class ClaimSpans:
         shown = {span["id"] for span in self.spans}
         self.contests, self.omitted_contests = contests(self._standing.values(), shown, lanes)
 
-    def _span(
-        self, id: str, claim: FoldedClaim, session_ended: int | None, task_ended: int | None
-    ) -> ClaimSpan:
+    def _span(self, id: str, claim: FoldedClaim, session_ended: int | None, task_ended: int | None) -> Fields:
         record, standing = claim.record, self._standing.get(id)
         start = millis(claim.since)
         ends = [each for each in (session_ended, task_ended) if each is not None and each >= claim.since]
-        span: ClaimSpan = {
+        span: Fields = {
             "id": id,
             "agent": self._lanes.of(claim.owner[0], start, record.get("sender_name")),
             "paths": [short(each) for each in record["paths"][:PATHS_MAX]],
@@ -623,7 +573,7 @@ def _state(claim: FoldedClaim, standing: StandingClaim | None, ends: list[int], 
 
 def contests(
     standing: Iterable[StandingClaim], shown: Collection[str], lanes: Lanes
-) -> tuple[list[Contest], int]:
+) -> tuple[list[Fields], int]:
     """Return the pairs of claims in each other's way, of which the page shows one, the latest first, and how many are left out.
 
     Args:
@@ -645,7 +595,7 @@ def contests(
     return shown_pairs, len(found) - len(shown_pairs)
 
 
-def _contest(first: StandingClaim, second: StandingClaim, lanes: Lanes, budget: Budget) -> Contest:
+def _contest(first: StandingClaim, second: StandingClaim, lanes: Lanes, budget: Budget) -> Fields:
     return {
         "sides": [_side(first, lanes), _side(second, lanes)],
         "overlaps": _overlaps(first, second, budget),
@@ -657,9 +607,9 @@ def _contest(first: StandingClaim, second: StandingClaim, lanes: Lanes, budget: 
     }
 
 
-def _side(one: StandingClaim, lanes: Lanes) -> ContestSide:
+def _side(one: StandingClaim, lanes: Lanes) -> Fields:
     record = one.claim.record
-    side: ContestSide = {
+    side: Fields = {
         "claim": one.id,
         "agent": lanes.of(one.claim.owner[0], None, record.get("sender_name")),
         "at": millis(one.claim.since),
@@ -668,9 +618,9 @@ def _side(one: StandingClaim, lanes: Lanes) -> ContestSide:
     return side
 
 
-def _overlaps(first: StandingClaim, second: StandingClaim, budget: Budget) -> list[Overlap]:
+def _overlaps(first: StandingClaim, second: StandingClaim, budget: Budget) -> list[tuple[str, str]]:
     """Return the first patterns of the two that may cover the same path."""
-    found: list[Overlap] = []
+    found: list[tuple[str, str]] = []
     for mine, ours in zip(first.claim.record["paths"], first.patterns, strict=False):
         for yours, theirs in zip(second.claim.record["paths"], second.patterns, strict=False):
             if len(found) == OVERLAPS_MAX:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from ..calls.a2a_server import ServedLog
-    from .contract import PageData
+    from .board import Fields
 
 
 COOKIE, READER = "gitmem_view", "page"
@@ -76,7 +76,7 @@ class LivePage:
     def __init__(
         self,
         log: ServedLog,
-        collect: Callable[[], PageData],
+        collect: Callable[[], Fields],
         who: CallerClaims | None = None,
         *,
         rest: float = REST_SECONDS,

@@ -38,15 +38,13 @@ from .board import (
     SessionBars,
     SignalMarks,
     TaskSpans,
-    TextBudget,
-    last_events,
+    cut,
     millis,
     millis_of,
     put,
     short,
     title,
 )
-from .contract import FORMAT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,32 +61,9 @@ if TYPE_CHECKING:
     from ..signals.gate import BlockingSignal
     from ..store import Store
     from ..work.task_list import TaskRow
-    from .contract import (
-        Board,
-        BranchOverlap,
-        BranchTip,
-        ClaimSpan,
-        ClosedGate,
-        CommitMark,
-        Filters,
-        GateBlocker,
-        MemoryNode,
-        NodeChange,
-        PageData,
-        PassedRule,
-        Relation,
-        SessionBar,
-        TaskSpan,
-        UnreadSignals,
-        Wait,
-        You,
-    )
+    from .board import Fields
 
-# Of texts in bytes, so that no log makes a page of more than 8 MB: base64 needs four thirds of what can't be compressed.
-SIGNAL_BYTES, TASK_BYTES, NODE_BYTES = 2_000_000, 400_000, 1_000_000
-
-EVENT_STEPS = 10_000_000  # of SQLite, for the events of tasks
-
+FORMAT = "gitmem.page/1"
 COMMITS_MAX = 2_000
 BRANCHES_MAX = 200
 OF_COMMIT_MAX = 5  # branches that are named
@@ -107,7 +82,6 @@ AUDITS_MAX, AUDIT_BYTES = 1_000, 4_000_000  # that are read
 PASSED_MAX = 200
 OF_ONE_MAX = 50  # signals or claims of one reason
 REASON_MAX = 1_000  # characters
-REASON_BYTES = 200_000
 _OF_CLAIMS = (audits.CLAIM, audits.CLAIM_RELEASE)
 _LATE = "Not all gates were looked at: there are too many signals."
 
@@ -126,7 +100,7 @@ def collect(
     wu: str | None = None,
     agent: str | None = None,
     who: CallerClaims | None = None,
-) -> PageData:
+) -> Fields:
     """Return the data of the page.
 
     Args:
@@ -144,17 +118,15 @@ def collect(
         lanes = Lanes(store, sessions.found)
         bars = sessions.bars(lanes)
         threads = ManyThreads(db, only, SIGNALS_MAX)
-        signals = SignalMarks(db, threads, lanes, TextBudget(SIGNAL_BYTES))
-        tasks = TaskSpans(db, only, lanes, TextBudget(TASK_BYTES))
+        signals = SignalMarks(db, threads, lanes)
+        tasks = TaskSpans(db, only, lanes)
         claims = ClaimSpans(store, only, lanes)
         caller, you = _you(store, who, lanes)
         open_now = OpenNow(store, only, caller, sessions.current, threads, signals, tasks, claims, lanes)
-        nodes = NodeMarks(store, only, lanes, TextBudget(NODE_BYTES))
+        nodes = NodeMarks(store, only, lanes)
         history = HistoryMarks(store, only, lanes)
         notes = [*filter(None, [only.remark(db)]), *_format_note(store), *history.notes, *open_now.notes]
         figures = statistics(store, only, threads)
-        signs = find(db, tasks.spans, claims.spans, history.commits, open_now.board["passed"])
-        extend(bars, signs, millis(store.now()))
         open_now.board["overlaps"] = overlaps(store, notes)
     left = {
         "sessions": sessions.omitted,
@@ -191,7 +163,7 @@ def collect(
     }
 
 
-def _you(store: Store, who: CallerClaims | None, lanes: Lanes) -> tuple[Caller | None, You]:
+def _you(store: Store, who: CallerClaims | None, lanes: Lanes) -> tuple[Caller | None, Fields]:
     """Return the caller, and what the page says of it."""
     if who is None:
         return None, {}
@@ -203,14 +175,13 @@ def _you(store: Store, who: CallerClaims | None, lanes: Lanes) -> tuple[Caller |
     return caller, {"agent": lanes.of(caller.reader, None, caller.name)}
 
 
-def wait_rows(store: Store, only: Selection, caller: Caller | None, lanes: Lanes) -> tuple[list[Wait], int]:
+def wait_rows(store: Store, only: Selection, caller: Caller | None, lanes: Lanes) -> tuple[list[Fields], int]:
     """Return who waits for whom, and how many rows are left out."""
     found = open_work.waits(store, caller, only=only, limit=WAITS_MAX)
-    texts = TextBudget(TASK_BYTES)
-    shown: list[Wait] = []
+    shown: list[Fields] = []
     for each in found.rows:
         yours = each.you == open_work.OWES
-        row: Wait = {
+        row: Fields = {
             "waiter": lanes.of(each.waiter, None, each.waiter_name),
             "yours": yours,
             "ways": ways(each) if yours else [],
@@ -229,17 +200,17 @@ def wait_rows(store: Store, only: Selection, caller: Caller | None, lanes: Lanes
         put(row, "wu", each.wu_id)
         put(row, "thread", each.thread_id)
         if ANSWER in row["ways"]:
-            _put_question(store, row, texts)
+            _put_question(store, row)
         shown.append(row)
     return shown, found.more
 
 
-def _put_question(store: Store, row: Wait, texts: TextBudget) -> None:
+def _put_question(store: Store, row: Fields) -> None:
     """Set what is asked; who can't see all of it can't answer in the page."""
     task = task_state.load_task(store.db(), row["id"])
     asked = task_state.question_of(task) if task is not None else None
-    text, cut = texts.cut((asked.record.get("message") if asked is not None else None) or "")
-    if text and not cut:
+    text, left = cut((asked.record.get("message") if asked is not None else None) or "")
+    if text and not left:
         row["question"] = text
     else:
         row["ways"].remove(ANSWER)
@@ -263,8 +234,8 @@ def _format_note(store: Store) -> list[str]:
     ]
 
 
-def _filters(only: Selection) -> Filters:
-    found: Filters = {}
+def _filters(only: Selection) -> Fields:
+    found: Fields = {}
     if only.since is not None:
         found["since"] = millis(only.since)
     if only.wu:
@@ -272,52 +243,6 @@ def _filters(only: Selection) -> Filters:
     if only.agent:
         found["agent"] = short(only.agent)
     return found
-
-
-def extend(bars: Sequence[SessionBar], signs: Sequence[tuple[str, int]], now: int) -> None:
-    """Let each session that has not ended last at least until its last sign of life. Nothing counts after now.
-
-    Args:
-        bars: They are changed.
-        signs: Sessions and times.
-        now: Milliseconds.
-    """
-    last: dict[str, int] = {}
-    for session, at in signs:
-        if last.get(session, 0) < at <= now:
-            last[session] = at
-    for bar in bars:
-        if "end" not in bar:
-            bar["last"] = max(bar["last"], last.get(bar["id"], 0))
-
-
-def find(
-    db: sqlite3.Connection,
-    tasks: Sequence[TaskSpan],
-    claims: Sequence[ClaimSpan],
-    commits: Sequence[CommitMark],
-    passed: Sequence[PassedRule],
-) -> list[tuple[str, int]]:
-    """Return sessions and when they did something; of tasks nothing if they have too many events.
-
-    A commit counts if a record names its session and not only another clone says so.
-    """
-    last = StepLimit(db, EVENT_STEPS).ask(last_events, db, [each["id"] for each in tasks])
-    return [*((session, millis_of(at)) for session, at in last or ()), *_signs(claims, commits, passed)]
-
-
-def _signs(
-    claims: Sequence[ClaimSpan], commits: Sequence[CommitMark], passed: Sequence[PassedRule]
-) -> Iterator[tuple[str, int]]:
-    for claim in claims:
-        if "session" in claim:
-            yield claim["session"], claim["start"]
-    for commit in commits:
-        if "session" in commit and "inferred" not in commit and "foreign" not in commit:
-            yield commit["session"], commit["at"]
-    for row in passed:
-        if "session" in row:
-            yield row["session"], row["at"]
 
 
 class HistoryMarks:
@@ -332,8 +257,8 @@ class HistoryMarks:
 
     def __init__(self, store: Store, only: Selection, lanes: Lanes) -> None:
         self._lanes = lanes
-        self.commits: list[CommitMark] = []
-        self.branches: list[BranchTip] = []
+        self.commits: list[Fields] = []
+        self.branches: list[Fields] = []
         self.notes: list[str] = []
         self.omitted = 0
         try:
@@ -363,7 +288,7 @@ class HistoryMarks:
             self.branches += [{"name": each, "commit": commit.oid, "at": at} for each in own]
             if at >= since:
                 on = own or [short(decoded(each)) for each in names.get(commit.tip, ())]
-                mark: CommitMark = {
+                mark: Fields = {
                     "id": commit.oid,
                     "at": at,
                     "author": short(commit.author),
@@ -391,7 +316,7 @@ class HistoryMarks:
                 found[commit.oid] = find_makers(db, commit.oid, here, committed=commit.seconds)
         return found
 
-    def _put_maker(self, mark: CommitMark, found: Makers | None) -> None:
+    def _put_maker(self, mark: Fields, found: Makers | None) -> None:
         """Set who made a commit, if that is one session: nobody is guessed."""
         if found is None or len(found.made) != 1 or not found.is_whole:
             return
@@ -407,7 +332,7 @@ class HistoryMarks:
             mark["foreign"] = True
 
 
-def overlaps(store: Store, notes: list[str]) -> list[BranchOverlap]:
+def overlaps(store: Store, notes: list[str]) -> list[Fields]:
     """Return the branches that change the same files, those that conflict first.
 
     Args:
@@ -419,9 +344,9 @@ def overlaps(store: Store, notes: list[str]) -> list[BranchOverlap]:
     except GitmemError as error:
         notes.append(f"Branches were not compared: {error.message}")
         return []
-    rows: list[BranchOverlap] = []
+    rows: list[Fields] = []
     for each in found.overlaps[:OVERLAPS_MAX]:
-        row: BranchOverlap = {
+        row: Fields = {
             "branches": [short(side.branch) for side in each.sides],
             "paths": [short(path) for path in (each.conflicting or each.files)[:PATHS_MAX]],
         }
@@ -464,7 +389,7 @@ class OpenNow:
         }
         self.notes = gates.notes
         units = {each["id"]: each.get("wu", "") for each in signals.marks}
-        self.board: Board = {
+        self.board: Fields = {
             "gates": gates.closed,
             "passed": gates.passed,
             "unread": _unread(store, only, current, lanes, units, self.notes),
@@ -483,7 +408,7 @@ def _unread(
     lanes: Lanes,
     units: dict[str, str],
     notes: list[str],
-) -> list[UnreadSignals]:
+) -> list[Fields]:
     """Return how many signals agents at work have not read, those with the most first, as the roster counts.
 
     Args:
@@ -491,7 +416,7 @@ def _unread(
     """
     db, now = store.db(), store.now()
     steps = StepLimit(db, UNREAD_STEPS)
-    found: dict[str, UnreadSignals] = {}
+    found: dict[str, Fields] = {}
     for one in current:
         ids = steps.ask(_unread_ids, db, one, now)
         if ids is None:
@@ -549,15 +474,14 @@ class GateMarks:
         self.unseen = 0
         self.notes: list[str] = []
         self.closed = self._closed(only, current, tasks, threads)
-        texts = TextBudget(REASON_BYTES)
         found = [each for each in newest if _is_wanted(each, only)]
         self.omitted = max(0, len(found) - PASSED_MAX) + entities.count(store.db(), "audit") - len(newest)
-        self.passed = [self._passed(each, texts) for each in found[:PASSED_MAX]][::-1]
+        self.passed = [self._passed(each) for each in found[:PASSED_MAX]][::-1]
 
     def _closed(
         self, only: Selection, current: Sequence[Presence], tasks: Sequence[TaskRow], threads: ManyThreads
-    ) -> list[ClosedGate]:
-        found: dict[tuple[str, str], ClosedGate] = {}
+    ) -> list[Fields]:
+        found: dict[tuple[str, str], Fields] = {}
         db = self._store.db()
         initiatives: dict[str, list[str]] = {}
         works, until = list(_works(only, current, tasks)), time.thread_time() + GATE_SECONDS
@@ -580,8 +504,8 @@ class GateMarks:
             found.values(), key=lambda each: (-each["unread"] - each["unanswered"], each["agent"], each["wu"])
         )
 
-    def _gate(self, lane: str, unit: str, state: gate.Gate) -> ClosedGate:
-        shown: ClosedGate = {
+    def _gate(self, lane: str, unit: str, state: gate.Gate) -> Fields:
+        shown: Fields = {
             "agent": lane,
             "wu": short(unit),
             "unread": state.unread,
@@ -592,8 +516,8 @@ class GateMarks:
             shown["more"] = state.more
         return shown
 
-    def _blocker(self, signal: BlockingSignal) -> GateBlocker:
-        shown: GateBlocker = {
+    def _blocker(self, signal: BlockingSignal) -> Fields:
+        shown: Fields = {
             "signal": signal["signal_id"],
             "why": signal["why"],
             "from": self._lanes.of(signal["sender_identity"], None, signal["sender_name"]),
@@ -602,17 +526,17 @@ class GateMarks:
         put(shown, "thread", signal["thread_id"])
         return shown
 
-    def _passed(self, audit: AuditRecord, texts: TextBudget) -> PassedRule:
+    def _passed(self, audit: AuditRecord) -> Fields:
         is_of_claims = audit["action"] in _OF_CLAIMS
         claims = [each for each in audits.claim_ids(audit) if is_id("claim", each)] if is_of_claims else []
         reason = audit["reason"].rpartition(" (")[0] if claims else audit["reason"]
         at = millis_of(audit["at"])
-        shown: PassedRule = {
+        shown: Fields = {
             "id": audit["audit_id"],
             "at": at,
             "agent": self._lanes.of(audit["reader_identity"], at, audit.get("sender_name")),
             "rule": short(audit["action"]),
-            "reason": texts.cut(reason, REASON_MAX)[0],
+            "reason": cut(reason, REASON_MAX)[0],
             "signals": list((audit.get("signal_ids") or ())[:OF_ONE_MAX]),
             "claims": claims[:OF_ONE_MAX],
         }
@@ -659,9 +583,8 @@ class NodeMarks:
         omitted: How many nodes are left out; `omitted_relations` of the relations between the others.
     """
 
-    def __init__(self, store: Store, only: Selection, lanes: Lanes, texts: TextBudget) -> None:
+    def __init__(self, store: Store, only: Selection, lanes: Lanes) -> None:
         self._lanes = lanes
-        self._texts = texts
         self._now = store.now()
         db = store.db()
         where = [f"n.state < {DELETED}", *(["n.touched >= :since"] if only.since else [])]
@@ -682,7 +605,7 @@ class NodeMarks:
         sums = [(node.summarized_into, node.id, SUMMARIZES) for node in found if node.summarized_into]
         every = [*(each for each in sums if each[0] in shown), *relations.between(db, ids)]
         self.omitted_relations = max(0, len(every) - RELATIONS_MAX)
-        self.relations: list[Relation] = [
+        self.relations: list[Fields] = [
             {"from": start, "to": end, "type": short(type), "supersedes": type == SUPERSEDES}
             for start, end, type in every[:RELATIONS_MAX]
         ]
@@ -693,10 +616,10 @@ class NodeMarks:
         patches: list[PatchChange] | tuple[()],
         changed: dict[str, PathChanges] | None,
         end: str | None,
-    ) -> MemoryNode:
+    ) -> Fields:
         at = millis(node.created)
-        text, cut = self._texts.cut(node.content)
-        shown: MemoryNode = {
+        text, left = cut(node.content)
+        shown: Fields = {
             "id": node.id,
             "type": node.type,
             "lifecycle": node.lifecycle,
@@ -709,8 +632,8 @@ class NodeMarks:
             "decay": round(min(1.0, decay.score(node, now=self._now)), 3),
             "history": self._history(node, patches),
         }
-        if cut:
-            shown["cut"] = cut
+        if left:
+            shown["cut"] = left
         if node.updated is not None:
             shown["updated"] = millis(node.updated)
         put(shown, "wu", node.wu_id)
@@ -721,15 +644,15 @@ class NodeMarks:
         put(shown, "superseded_by", end)
         return shown
 
-    def _history(self, node: VersionedNode, patches: list[PatchChange] | tuple[()]) -> list[NodeChange]:
+    def _history(self, node: VersionedNode, patches: list[PatchChange] | tuple[()]) -> list[Fields]:
         """Return who created a node and who changed what of it, the last changes."""
         changes = {each.id: each for each in sorted(patches, key=lambda each: each.line)}
-        made: NodeChange = {
+        made: Fields = {
             "at": millis(node.created),
             "agent": self._lanes.of(node.sender_identity),
             "what": "created",
         }
-        later: list[NodeChange] = [
+        later: list[Fields] = [
             {
                 "at": millis_of(each.record["at"]),
                 "agent": self._lanes.of(each.record["sender_identity"], None, each.record.get("sender_name")),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ..agents.caller import CallerClaims
     from ..store import Store
-    from .contract import PageData, ThreadState
+    from .board import Fields
 
 
 ASSETS = os.path.join(os.path.dirname(__file__), "assets")
@@ -94,7 +94,7 @@ class Assets:
         )
         return "; ".join(rules)
 
-    def page(self, data: PageData | None) -> bytes:
+    def page(self, data: Fields | None) -> bytes:
         """Return the file.
 
         Args:
@@ -115,7 +115,7 @@ class Assets:
         ).encode("utf-8", "backslashreplace")
 
 
-def packed(data: PageData, json_most: int = JSON_MAX, most: int = PACKED_MAX) -> bytes:
+def packed(data: Fields, json_most: int = JSON_MAX, most: int = PACKED_MAX) -> bytes:
     """Return the data as JSON in gzip.
 
     Args:
@@ -133,7 +133,7 @@ def packed(data: PageData, json_most: int = JSON_MAX, most: int = PACKED_MAX) ->
     return found
 
 
-def as_json(data: PageData) -> bytes:
+def as_json(data: Fields) -> bytes:
     """Return the data as JSON in UTF-8. Halves of surrogate pairs, which JSON in UTF-8 can't have, are escaped."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", "backslashreplace")
@@ -143,7 +143,7 @@ def _digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(sha256(text.encode()).digest()).decode('ascii')}'"
 
 
-def shorten(data: PageData, size: int, most: int) -> bool:
+def shorten(data: Fields, size: int, most: int) -> bool:
     """Leave out what is too much; return whether that was anything.
 
     Each list may have an equal part of the size; what smaller ones do not need is for the others. The rest, such as the lanes, stays.
@@ -154,8 +154,8 @@ def shorten(data: PageData, size: int, most: int) -> bool:
         most: What it may be; what is no list counts, too.
     """
     threads = {each["id"]: each for each in data["threads"]}
-    lists: dict[str, tuple[Any, bool]] = {name: (data[name], first) for name, first in _LISTS.items()}  # type: ignore[literal-required]
-    lists |= {name: (data["board"][name], first) for name, first in _OF_BOARD.items()}  # type: ignore[literal-required]
+    lists: dict[str, tuple[Any, bool]] = {name: (data[name], first) for name, first in _LISTS.items()}
+    lists |= {name: (data["board"][name], first) for name, first in _OF_BOARD.items()}
     sizes = {
         name: _sizes(
             rows[::-1] if oldest_first else rows, _with_thread(threads) if name == "signals" else _size
@@ -180,7 +180,7 @@ def _size(row: object) -> int:
     return len(json.dumps(row, ensure_ascii=False).encode("utf-8", "backslashreplace"))
 
 
-def _with_thread(threads: Mapping[str, ThreadState]) -> Callable[[Any], int]:
+def _with_thread(threads: Mapping[str, Fields]) -> Callable[[Any], int]:
     """Return what measures a signal, the newest of a thread with the thread."""
     left = dict(threads)
     return lambda row: _size(row) + _size(left.pop(row["thread"], None))
@@ -210,7 +210,7 @@ def _fitting(sizes: Sequence[int], most: int) -> int:
     return len(sizes)
 
 
-def _drop_what_lost_its_end(data: PageData) -> None:
+def _drop_what_lost_its_end(data: Fields) -> None:
     """Leave out threads without a signal and relations without a node; count the signals that threads have lost."""
     shown: dict[str, int] = {}
     for signal in data["signals"]:
@@ -240,7 +240,7 @@ class View(Outcome):
         warnings: Sentences on what the page lacks.
     """
 
-    def __init__(self, path: str, size: int, data: PageData) -> None:
+    def __init__(self, path: str, size: int, data: Fields) -> None:
         self.path = path
         self.bytes = size
         self.counts = {

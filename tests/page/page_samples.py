@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from gitmem.page.contract import FORMAT
+from gitmem.page.page_data import FORMAT
 
 MADE = 1_790_000_000_000
 DAY = 86_400_000

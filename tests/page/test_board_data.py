@@ -15,7 +15,6 @@ from gitmem.api.log import Log
 from gitmem.log.lines import format_at
 from gitmem.page import page_data
 from gitmem.page.board import Lanes, SessionBars
-from gitmem.page.contract import PageData
 from gitmem.page.page_data import GateMarks
 from gitmem.signals.thread_list import ManyThreads, Selection
 
@@ -33,12 +32,12 @@ def opened(path: Path, who: str | None = None, minutes: float = 0) -> Log:
     return gitmem.open(str(path), now=lambda: NOW + int(minutes * MINUTE), commit_after=0, session=who)
 
 
-def data_of(path: Path, minutes: float = 60, **filters: Any) -> PageData:
+def data_of(path: Path, minutes: float = 60, **filters: Any) -> dict[str, Any]:
     with opened(path, minutes=minutes) as log:
         return page_data.collect(log.store, **filters)
 
 
-def named(data: PageData, name: str) -> str:
+def named(data: dict[str, Any], name: str) -> str:
     return next(each["id"] for each in data["agents"] if each["name"] == name)
 
 
@@ -405,40 +404,6 @@ def test_a_mismatch_after_a_handoff_names_who_was_asked(tmp_path: Path) -> None:
     text = "The task asks for implementer/delivery; Noether, who took it over from Curie, works as implementer/general"
     assert [each["text"] for each in data_of(path)["board"]["mismatches"]] == [text]
     assert shown[-1] == text
-
-
-def test_a_session_lasts_until_its_last_sign_of_life(tmp_path: Path) -> None:
-    """A claim, a passed gate, a commit that its clone has recorded; not one that only another clone speaks of, or of the future."""
-    path = start(tmp_path)
-    bar = {"id": "s", "start": 1, "last": 5}
-    ended = {"id": "t", "start": 1, "last": 5, "end": 6}
-    claims = [{"session": "s", "start": 7}, {"session": "t", "start": 9}, {"start": 99}]
-    commits = [{"session": "s", "at": 8}, {"session": "s", "at": 50, "foreign": True}, {"session": "s", "at": 50, "inferred": True}, {"session": "s", "at": 101}]  # fmt: skip
-    with opened(path) as log:
-        for passed, last in (([], 8), ([{"session": "s", "at": 9}], 9)):
-            signs = page_data.find(log.store.db(), [], claims, commits, passed)  # type: ignore[arg-type]
-            page_data.extend([bar, ended], signs, 100)  # type: ignore[list-item]
-            assert (bar["last"], ended["last"]) == (last, 5)
-    asked(path, "Noether", "Curie", "Rename it?", "WU-1")
-    with opened(path, "Curie", 30) as log:
-        assert log.gate(wu="WU-1", reason="only a wording question").passed
-
-    def last() -> float:
-        found = next(each for each in data_of(path)["sessions"] if each["name"] == "Curie")
-        return (found["last"] - NOW // 1_000) * 1_000 / MINUTE
-
-    assert last() == 30
-    with opened(path, "Noether", 31) as log:
-        task = delegated(log, "Try it", to="Curie", wu="WU-1")
-    with opened(path, "Curie", 40) as log:
-        log.tasks.take(task)
-    with opened(path, "Curie", 41) as log:
-        log.tasks.renew(task)
-    for beat in (path / ".git" / "gitmem" / "sessions").glob(
-        "sess-*"
-    ):  # as if the session were in another clone
-        beat.unlink()
-    assert last() == 41
 
 
 def test_unread_signals_are_counted_for_each_work_unit(tmp_path: Path) -> None:
