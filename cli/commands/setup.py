@@ -54,13 +54,14 @@ def setup(
     dry_run: DryRun = False,
 ) -> int:
     """Set up this repository and your agents: log, merge driver, hooks, instructions, sync. Repairs when run again."""
+    from gitmem.clients.install import InstallResult
     from gitmem.sync import autosync as syncs
     from gitmem.sync import init
 
     choice("--publish", publish, ("yes", "no"))
     every = syncs.normalize_interval(autosync) if autosync is not None else None
     asks = not (yes or dry_run or at.is_agent())
-    found = render.Setup(dry_run)
+    found = render.Setup(dry_run, InstallResult([], None))
     folders = clients.client_folders(at, scope)
     names = [] if git and not client else _clients(folders, client, scope, asks=asks)
     hooks = clients.chosen_git_hooks(at, git or [], new=True)
@@ -226,7 +227,7 @@ def remove(
     from gitmem.clients import install as operation
     from gitmem.clients.clients import ALL_FOUND, CLIENTS, USER
 
-    found = render.Removed(dry_run)
+    found = render.Removed(dry_run, operation.InstallResult([], None))
     folders = clients.client_folders(at, scope)
     whole = not client and not git
     every = whole or ALL_FOUND in (client or [])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gitmem.clients.install import InstallResult
 from gitmem.outcome import Outcome
 
 from .output import paint, sanitize
@@ -13,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitmem.clients.agents_md import AgentsMdBlock
     from gitmem.clients.client_scope import HookTestResults
+    from gitmem.clients.install import InstallResult
     from gitmem.sync.init import Initialised, Uninstalled
 
 
@@ -29,17 +29,14 @@ class Setup(Outcome):
         dry_run: Whether nothing was written.
     """
 
-    __slots__ = ("dry_run", "log", "changed", "clients", "instructions", "tried", "problems", "next")
-
-    def __init__(self, dry_run: bool) -> None:
-        self.dry_run = dry_run
-        self.log: Initialised | None = None
-        self.changed: list[str] = []
-        self.clients = InstallResult([], None)
-        self.instructions: list[AgentsMdBlock] = []
-        self.tried: HookTestResults | None = None
-        self.problems: list[str] = []
-        self.next: list[str] = []
+    dry_run: bool
+    clients: InstallResult
+    log: Initialised | None = None
+    changed: list[str] = []
+    instructions: list[AgentsMdBlock] = []
+    tried: HookTestResults | None = None
+    problems: list[str] = []
+    next: list[str] = []
 
     @property
     def status(self) -> int:
@@ -59,17 +56,14 @@ class Removed(Outcome):
         dry_run: Whether nothing was removed.
     """
 
-    __slots__ = ("dry_run", "left", "changed", "clients", "instructions", "problems", "remarks", "next")
-
-    def __init__(self, dry_run: bool) -> None:
-        self.dry_run = dry_run
-        self.left: Uninstalled | None = None
-        self.changed: list[str] = []
-        self.clients = InstallResult([], None)
-        self.instructions: list[AgentsMdBlock] = []
-        self.problems: list[str] = []
-        self.remarks: list[str] = []
-        self.next: list[str] = []
+    dry_run: bool
+    clients: InstallResult
+    left: Uninstalled | None = None
+    changed: list[str] = []
+    instructions: list[AgentsMdBlock] = []
+    problems: list[str] = []
+    remarks: list[str] = []
+    next: list[str] = []
 
     @property
     def status(self) -> int:

@@ -125,22 +125,21 @@ class ClientHooks(Outcome):
     Attributes:
         client, title: Its name in gitmem, and its product name.
         scope: `project` or `user`.
-        state: `installed`, `updated`, `unchanged`, `advised` (it has no hooks), `failed`, `removed` or `absent`.
         pushed: Whether its model receives signals without asking.
+        state: `installed`, `updated`, `unchanged`, `advised` (it has no hooks), `failed`, `removed` or `absent`.
         files: The files that were changed.
         problem: The error, in a sentence; "" without one.
         remarks: Advice for its user.
     """
 
-    def __init__(self, client: Client, scope: str) -> None:
-        self.client = client.name
-        self.title = client.title
-        self.scope = scope
-        self.state = "unchanged"
-        self.pushed = client.pushes
-        self.files: list[str] = []
-        self.problem = ""
-        self.remarks: list[str] = []
+    client: str
+    title: str
+    scope: str
+    pushed: bool
+    state: str = "unchanged"
+    files: list[str] = []
+    problem: str = ""
+    remarks: list[str] = []
 
 
 class ClientScope:
@@ -382,14 +381,13 @@ class Trial(Outcome):
         problem: The error, in a sentence; "" without one.
     """
 
-    def __init__(self, target: ClientScope) -> None:
-        self.client = target.client.name
-        self.title = target.client.title
-        self.scope = target.scope
-        self.works = False
-        self.empty_ms: float | None = None
-        self.signal_ms: float | None = None
-        self.problem = ""
+    client: str
+    title: str
+    scope: str
+    works: bool = False
+    empty_ms: float | None = None
+    signal_ms: float | None = None
+    problem: str = ""
 
 
 class HookTestResults(Outcome):
@@ -442,64 +440,55 @@ def try_hooks(
 def _try(
     target: ClientScope, folders: ClientFolders, environment: dict[str, str], program: str | None
 ) -> Trial:
-    folder = tempfile.mkdtemp(prefix="gitmem-hooks-test-")
-    try:
-        return _run(target, folders, os.path.realpath(folder), environment, program)
-    except GitmemError as error:
-        trial = Trial(target)
-        trial.problem = bare_message(error)
-        return trial
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _run(
-    target: ClientScope, folders: ClientFolders, folder: str, environment: dict[str, str], program: str | None
-) -> Trial:
-    """Test one client.
+    """Test one client in a temporary repository.
 
     Args:
-        folder: A new folder for the temporary repository.
         environment: The environment that the client would pass to a hook.
         program: The gitmem program to test with.
     """
-    trial = Trial(target)
+    trial = Trial(target.client.name, target.client.title, target.scope)
+    folder = tempfile.mkdtemp(prefix="gitmem-hooks-test-")
+    repo = os.path.join(os.path.realpath(folder), "repository")
+    try:
+        client = _Client(target, repo, environment)
+        _build(target, folders, repo, client.environment, program)
+        trial.problem = _problem(trial, target, client)
+    except GitmemError as error:
+        trial.problem = bare_message(error)
+    except (OSError, subprocess.SubprocessError) as error:
+        trial.problem = f"Cannot run the test: {error}"
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    trial.works = not trial.problem
+    return trial
+
+
+def _problem(trial: Trial, target: ClientScope, client: _Client) -> str:
+    """Run the hooks without a signal and with one, and note the times; return what is wrong, or ""."""
     lines = _lines(target)
     tool = events.names(target.client.name, events.TOOL)
     start = events.names(target.client.name, events.START)
     drain, begin = (next((event for event in of_kind if event in lines), None) for of_kind in (tool, start))
     if drain is None or begin is None:
-        trial.problem = "Its hooks are incomplete."
-        return trial
-    repo = os.path.join(folder, "repository")
-    try:
-        client = _Client(target, repo, environment)
-        _build(target, folders, repo, client.environment, program)
-        client.run(lines[begin], begin)
-        client.run(lines[drain], drain)  # shows what the start has left
-        empty = [client.run(lines[drain], drain) for _ in range(5)]
-        trial.empty_ms = min(each[0] for each in empty)
-        if any(out for _, out in empty):
-            trial.problem = f"It printed text without a new signal: {empty[0][1][:200]!r}"
-            return trial
-        _send(repo)
-        out = ""
-        for _ in range(TRIES):
-            trial.signal_ms, out = client.run(lines[drain], drain)
-            if out:
-                break
-        again = client.run(lines[drain], drain)[1]
-    except (OSError, subprocess.SubprocessError, GitmemError) as error:
-        trial.problem = f"Cannot run the test: {getattr(error, 'message', None) or error}"
-        return trial
+        return "Its hooks are incomplete."
+    client.run(lines[begin], begin)
+    client.run(lines[drain], drain)  # shows what the start has left
+    empty = [client.run(lines[drain], drain) for _ in range(5)]
+    trial.empty_ms = min(each[0] for each in empty)
+    if any(out for _, out in empty):
+        return f"It printed text without a new signal: {empty[0][1][:200]!r}"
+    _send(client.repo)
+    out = ""
+    for _ in range(TRIES):
+        trial.signal_ms, out = client.run(lines[drain], drain)
+        if out:
+            break
+    again = client.run(lines[drain], drain)[1]
     if MESSAGE not in _text(out, target):
-        trouble_met = hook_state.read_error(os.path.join(repo, ".git", "gitmem"))
+        trouble_met = hook_state.read_error(os.path.join(client.repo, ".git", "gitmem"))
         because = f", and noted: {trouble_met}" if trouble_met else ""
-        trial.problem = f"The hook did not show the signal; it printed {out[:200]!r}{because}"
-    elif MESSAGE in again:
-        trial.problem = "The hook showed the signal twice."
-    trial.works = not trial.problem
-    return trial
+        return f"The hook did not show the signal; it printed {out[:200]!r}{because}"
+    return "The hook showed the signal twice." if MESSAGE in again else ""
 
 
 def _lines(target: ClientScope) -> dict[str, str]:

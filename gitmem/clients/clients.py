@@ -13,13 +13,12 @@ line break is left out.
 Checked copies of a project's hook scripts: `<state>/hook-scripts/<sha256>.sh`.
 
 A client's command line makes the copy under the umask of the client's user. This module gives a copy
-the mode that the repository asks for, and removes it when no settings name it.
+the mode that the repository asks for.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import stat
 from typing import NamedTuple
 
@@ -373,7 +372,6 @@ def sign_of(client: Client, folders: ClientFolders) -> str | None:
 
 
 COPIES_FOLDER = "hook-scripts"
-_NAMED = re.compile(rb"/hook-scripts/([0-9a-f]{64})\.sh")
 _OTHERS_MAY_WRITE = 0o022
 
 
@@ -392,34 +390,6 @@ def share_copies(state: str) -> None:
         return  # no copies, or no permission: then the script is checked at each run
 
 
-def unused_copies(folders: ClientFolders) -> list[str]:
-    """Return the copies that no client's settings in a worktree of this clone name."""
-    if folders.state is None:
-        return []
-    folder = os.path.join(folders.state, COPIES_FOLDER)
-    names = sorted(local_files.names_in(folder))
-    named = {digest for top in worktrees(folders) for digest in _named_in(top)} if names else set()
-    return [os.path.join(folder, name) for name in names if name.partition(".")[0] not in named]
-
-
-def remove_unused_copies(folders: ClientFolders) -> list[str]:
-    """Remove the unused copies, and the folder once it is empty; return the removed paths."""
-    removed = []
-    for path in unused_copies(folders):
-        try:
-            local_files.refuse_link(os.path.dirname(path))
-            os.unlink(path)
-            removed.append(path)
-        except OSError:
-            continue
-    if removed:
-        try:
-            os.rmdir(os.path.dirname(removed[0]))
-        except OSError:
-            pass  # other copies are still in use
-    return removed
-
-
 def worktrees(folders: ClientFolders) -> list[str]:
     """Return the tops of this clone's known worktrees."""
     found = [each for each in (folders.worktree, folders.main) if each is not None]
@@ -431,13 +401,3 @@ def worktrees(folders: ClientFolders) -> list[str]:
     except OSError:
         pass  # no linked worktrees
     return list(dict.fromkeys(each for each in found if each))
-
-
-def _named_in(top: str) -> set[str]:
-    """Return the digests in the settings of clients in a worktree."""
-    found: set[str] = set()
-    for client in CLIENTS.values():
-        if client.settings:
-            path = os.path.join(top, *client.base.split("/"), *client.settings.split("/"))
-            found.update(each.decode() for each in _NAMED.findall(read_small(path)))
-    return found

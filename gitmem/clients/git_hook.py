@@ -268,19 +268,16 @@ class GitHookResult(Outcome):
     """The result of installing or removing a git hook.
 
     Attributes:
-        state: `installed`, `updated`, `unchanged`, `removed` or `absent`.
         path: The file with our line.
+        state: `installed`, `updated`, `unchanged`, `removed` or `absent`.
         files: The files that were changed.
         remarks: Advice for the user.
     """
 
-    __slots__ = ("state", "path", "files", "remarks")
-
-    def __init__(self, hook: Hook) -> None:
-        self.state = "unchanged"
-        self.path = hook.caller.path
-        self.files: list[str] = []
-        self.remarks: list[str] = []
+    path: str
+    state: str = "unchanged"
+    files: list[str] = []
+    remarks: list[str] = []
 
 
 def hook_text(name: str = PRE_PUSH) -> str:
@@ -350,7 +347,7 @@ def install(hook: Hook) -> GitHookResult:
     """
     every = [hook, *([hook.also] if hook.also is not None else [])]
     was = state(hook)
-    result = GitHookResult(hook)
+    result = GitHookResult(hook.caller.path)
     if was != INSTALLED:
         for each in every:
             result.files += _put(each)
@@ -396,7 +393,7 @@ def uninstall(hook: Hook, *, dry_run: bool = False) -> GitHookResult:
     Args:
         dry_run: Whether to write nothing: the result has the files that would be changed.
     """
-    result = GitHookResult(hook)
+    result = GitHookResult(hook.caller.path)
     files: list[ManagedFile] = hook.callers()
     if hook.script.has_ours(hook.script.read()):
         files.append(hook.script)

@@ -66,12 +66,11 @@ class ClientStatus(Outcome):
         scopes: The scopes where something of ours is installed, or broken.
     """
 
-    def __init__(self, client: Client, found: str | None) -> None:
-        self.client = client.name
-        self.title = client.title
-        self.found = found
-        self.pushed = client.pushes
-        self.scopes: list[ScopeStatus] = []
+    client: str
+    title: str
+    found: str | None
+    pushed: bool
+    scopes: list[ScopeStatus]
 
 
 class HookStatus(Outcome):
@@ -90,16 +89,17 @@ class HookStatus(Outcome):
         manager: A tool that writes git's hooks here, such as `husky`, or None.
     """
 
-    def __init__(self) -> None:
-        self.clients: list[ClientStatus] = []
-        self.program: str | None = None
-        self.program_works = False
-        self.last_run: str | None = None
-        self.last_error: str | None = None
-        self.pre_push = self.pre_commit = self.post_commit = ABSENT
-        self.replaced: list[str] = []
-        self.hooks_path: str | None = None
-        self.manager: str | None = None
+    clients: list[ClientStatus] = []
+    program: str | None = None
+    program_works: bool = False
+    last_run: str | None = None
+    last_error: str | None = None
+    pre_push: str = ABSENT
+    pre_commit: str = ABSENT
+    post_commit: str = ABSENT
+    replaced: list[str] = []
+    hooks_path: str | None = None
+    manager: str | None = None
 
     @property
     def installed(self) -> list[tuple[ClientStatus, ScopeStatus]]:
@@ -117,25 +117,22 @@ def read_status(
         hooks: Git's hooks by their names; None without a repository.
         hooks_path: `core.hooksPath`, or None.
     """
-    found = HookStatus()
-    for client in CLIENTS.values():
-        status = ClientStatus(client, clients.sign_of(client, folders))
-        status.scopes = [
-            each for each in (_scope(folders, client, scope) for scope in SCOPES) if each is not None
-        ]
-        if status.found or status.scopes:
-            found.clients.append(status)
-    found.program = folders.noted_program()
-    found.program_works = program_runs(found.program, folders)
-    found.last_run = _last_run(folders)
-    found.last_error = hook_state.read_error(folders.state) if folders.state is not None else None
     hooks = hooks or {}
-    states = {name: git_hook.state(hook) for name, hook in hooks.items()}
-    found.pre_push = states.get(git_hook.PRE_PUSH, ABSENT)
-    found.pre_commit = states.get(git_hook.PRE_COMMIT, ABSENT)
-    found.post_commit = states.get(git_hook.POST_COMMIT, ABSENT)
-    found.replaced = [name for name, hook in hooks.items() if git_hook.is_replaced(hook)]
-    found.hooks_path = hooks_path
+    found = HookStatus(
+        program=folders.noted_program(),
+        last_run=_last_run(folders),
+        last_error=hook_state.read_error(folders.state) if folders.state is not None else None,
+        replaced=[name for name, hook in hooks.items() if git_hook.is_replaced(hook)],
+        hooks_path=hooks_path,
+    )
+    for client in CLIENTS.values():
+        scopes = [each for each in (_scope(folders, client, scope) for scope in SCOPES) if each is not None]
+        sign = clients.sign_of(client, folders)
+        if sign or scopes:
+            found.clients.append(ClientStatus(client.name, client.title, sign, client.pushes, scopes))
+    found.program_works = program_runs(found.program, folders)
+    for name, hook in hooks.items():
+        setattr(found, name.replace("-", "_"), git_hook.state(hook))
     found.manager = next((hook.writer for hook in hooks.values() if hook.writer is not None), None)
     return found
 
@@ -310,7 +307,7 @@ class _Plan:
     """
 
     def __init__(self, folders: ClientFolders, client: Client, scope: str) -> None:
-        self.result = ClientHooks(client, scope)
+        self.result = ClientHooks(client.name, client.title, scope, client.pushes)
         self.target = target_of(folders, client, scope)
         self.changes: list[FileChange] = []
         self.error: GitmemError | None = None
@@ -421,7 +418,6 @@ def install(
     found.status = _status(plans)
     if len(failed) < len(plans):
         _name_program(found, folders, scope)
-    clients.remove_unused_copies(folders)
     found.remarks += remarks_for_all(found.clients, scope)
     return found
 
@@ -457,10 +453,6 @@ def uninstall(
     if dry_run:
         return found
     found.remarks += still_installed(folders, scope)
-    removed = clients.remove_unused_copies(folders)
-    if removed:
-        what = "1 checked copy" if len(removed) == 1 else f"{len(removed)} checked copies"
-        found.remarks.append(f"Removed {what} of hook scripts from {os.path.dirname(removed[0])}.")
     return found
 
 

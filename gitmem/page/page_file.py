@@ -19,9 +19,6 @@ from . import page_data
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
-
     from ..agents.caller import CallerClaims
     from ..store import Store
     from .board import Fields
@@ -124,17 +121,16 @@ def packed(data: Fields, json_most: int = JSON_MAX, most: int = PACKED_MAX) -> b
         most: Bytes of gzip.
     """
     text = as_json(data)
-    while len(text) > json_most and shorten(data, len(text), json_most):
+    while len(text) > json_most and _shorten(data):
         text = as_json(data)
     found = gzip.compress(text, _LEVEL, mtime=0)
-    while len(found) > most and shorten(data, len(text), len(text) * most // len(found) * 9 // 10):
-        text = as_json(data)
-        found = gzip.compress(text, _LEVEL, mtime=0)
+    while len(found) > most and _shorten(data):
+        found = gzip.compress(as_json(data), _LEVEL, mtime=0)
     return found
 
 
-def as_json(data: Fields) -> bytes:
-    """Return the data as JSON in UTF-8. Halves of surrogate pairs, which JSON in UTF-8 can't have, are escaped."""
+def as_json(data: object) -> bytes:
+    """Return data as JSON in UTF-8. Halves of surrogate pairs, which JSON in UTF-8 can't have, are escaped."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", "backslashreplace")
 
@@ -143,71 +139,19 @@ def _digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(sha256(text.encode()).digest()).decode('ascii')}'"
 
 
-def shorten(data: Fields, size: int, most: int) -> bool:
-    """Leave out what is too much; return whether that was anything.
-
-    Each list may have an equal part of the size; what smaller ones do not need is for the others. The rest, such as the lanes, stays.
-
-    Args:
-        data: It is changed.
-        size: Its size, bytes of JSON.
-        most: What it may be; what is no list counts, too.
-    """
-    threads = {each["id"]: each for each in data["threads"]}
-    lists: dict[str, tuple[Any, bool]] = {name: (data[name], first) for name, first in _LISTS.items()}
-    lists |= {name: (data["board"][name], first) for name, first in _OF_BOARD.items()}
-    sizes = {
-        name: _sizes(
-            rows[::-1] if oldest_first else rows, _with_thread(threads) if name == "signals" else _size
-        )
-        for name, (rows, oldest_first) in lists.items()
-    }
-    of_lists = {name: sum(found) for name, found in sizes.items()}
-    most_of_one = _equal_part(of_lists, max(0, most - size + sum(of_lists.values())))
-    is_shorter = False
-    for name, (rows, oldest_first) in lists.items():
-        kept = _fitting(sizes[name], most_of_one)
-        if left := len(rows) - kept:
-            is_shorter = True
-            data["omitted"][name] = data["omitted"].get(name, 0) + left
-            del rows[slice(0, left) if oldest_first else slice(kept, None)]
-    if is_shorter:
-        _drop_what_lost_its_end(data)
-    return is_shorter
-
-
-def _size(row: object) -> int:
-    return len(json.dumps(row, ensure_ascii=False).encode("utf-8", "backslashreplace"))
-
-
-def _with_thread(threads: Mapping[str, Fields]) -> Callable[[Any], int]:
-    """Return what measures a signal, the newest of a thread with the thread."""
-    left = dict(threads)
-    return lambda row: _size(row) + _size(left.pop(row["thread"], None))
-
-
-def _sizes(rows: Sequence[object], size: Callable[[Any], int]) -> list[int]:
-    return [size(each) + 1 for each in rows]
-
-
-def _equal_part(sizes: Mapping[str, int], most: int) -> int:
-    """Return how much of each list there is room for."""
-    left = most
-    for place, size in enumerate(sorted(sizes.values())):
-        part = left // (len(sizes) - place)
-        if size > part:
-            return part
-        left -= size
-    return most
-
-
-def _fitting(sizes: Sequence[int], most: int) -> int:
-    """Return how many of the first entries fit."""
-    for place, size in enumerate(sizes):
-        most -= size
-        if most < 0:
-            return place
-    return len(sizes)
+def _shorten(data: Fields) -> bool:
+    """Leave out the older half of the largest list, with what it alone needs; return whether there was any."""
+    lists = [(data, name) for name in _LISTS] + [(data["board"], name) for name in _OF_BOARD]
+    with_threads = {"signals": data["threads"]}
+    of, name = max(lists, key=lambda each: len(as_json([each[0][each[1]], with_threads.get(each[1])])))
+    rows, oldest_first = of[name], {**_LISTS, **_OF_BOARD}[name]
+    left = (len(rows) + 1) // 2
+    if not left:
+        return False
+    data["omitted"][name] = data["omitted"].get(name, 0) + left
+    del rows[slice(0, left) if oldest_first else slice(len(rows) - left, None)]
+    _drop_what_lost_its_end(data)
+    return True
 
 
 def _drop_what_lost_its_end(data: Fields) -> None:

@@ -499,31 +499,6 @@ def test_the_pre_push_hook_is_not_written_through_a_link(
         assert everything(private) == before
 
 
-def test_checked_copies_go_once_no_settings_name_them(
-    repo: Path, home: Path, tmp_path: Path, git: Git
-) -> None:
-    """An update of the script leaves the copy of the old one; uninstall takes those that no worktree uses."""
-    assert connect(repo, "--client", "codex").returncode == 0
-    git("add", "--all", cwd=repo)
-    git("-c", "user.email=p@e.org", "-c", "user.name=P", "commit", "--quiet", "-m", "Hooks", cwd=repo)
-    linked = tmp_path / "linked"
-    git("worktree", "add", "--quiet", str(linked), cwd=repo)
-    (repo / ".git" / "gitmem").mkdir(exist_ok=True)
-    event, line = next(iter(lines("codex", home, "project", repo).items()))
-    run_hook(line, "codex", event, repo, repo)
-    folder = repo / ".git" / "gitmem" / "hook-scripts"
-    (used,) = folder.iterdir()
-    (folder / f"{'0' * 64}.sh").write_text("# of an older gitmem\n")
-    (folder / f"{used.name}.4711").write_text("# half a copy\n")
-
-    assert gitmem(repo, "remove").returncode == 0
-    assert used.exists()
-    assert not (folder / f"{'0' * 64}.sh").exists()  # the linked worktree still names the other one
-    done = gitmem(linked, "remove")
-    assert done.returncode == 0 and "checked cop" in done.stdout
-    assert not folder.exists()
-
-
 def test_files_that_a_shell_made_get_the_mode_of_a_shared_repository(
     repo: Path, home: Path, git: Git
 ) -> None:
