@@ -1,5 +1,7 @@
 """The page over HTTP: its data are collected when the log has changed and a browser asks, and browsers are told of changes.
 
+What a person answers in the page is one operation of the library each, on exactly what the page has shown.
+
 What passes is decided by the gateway's guard: the Host header, no Origin of another page, and a token. A browser gets the token as
 a cookie by the link that is printed. Cookies do not tell ports apart, so this one is only for paths below a random one.
 """
@@ -19,12 +21,20 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from ..agents import caller as callers
 from ..agents.caller import CallerClaims
+from ..calls import SERVER
 from ..calls.http_guard import Guard
 from ..errors import GateError, UsageError
+from ..history import open_work
+from ..outcome import command
+from ..records.ids import is_id
+from ..signals import reply, send
 from ..signals.watch import ChangeWatcher, NeverSet
 from ..text.sanitize import sanitize
-from . import answers
+from ..work import handoffs, task_decisions, task_rules, task_work
+from .board import millis_of
+from .page_data import ANSWER
 from .page_file import ANSWER_URL, DATA_URL, EVENTS_URL, Assets, packed
 
 TYPE_CHECKING = False
@@ -34,7 +44,9 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from ..agents.caller import Caller
     from ..calls.a2a_server import ServedLog
+    from ..store import Store
     from .board import Fields
 
 
@@ -55,6 +67,11 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Content-Security-Policy": _CLOSED,
 }
+BAD_FORM = "bad-form"
+ALL_WAITS = 10_000
+TEXTS, NUMBERS = ("do", "id", "text"), ("since",)  # of a form
+INTENTS = {"agree": "AGREE", "reject": "REJECT", "reply": None}
+WAYS = (*INTENTS, "take", "refuse", "accept", ANSWER)
 # A page of ours goes on, and no redirect: the cookie is for requests of the same site alone.
 _ENTRY = '<!doctype html><meta charset="utf-8"><title>gitmem</title><meta http-equiv="refresh" content="0; url=../"><a href="../">gitmem</a>'
 
@@ -177,9 +194,9 @@ class LivePage:
 
     def _record(self, form: object) -> Response:
         try:
-            return JSONResponse(answers.record(self._log.store, self._who, form))
+            return JSONResponse(record(self._log.store, self._who, form))
         except (GateError, UsageError) as error:
-            status = 400 if error.code == answers.BAD_FORM else 409
+            status = 400 if error.code == BAD_FORM else 409
             return _refused(status, error.code, f"{error.message} {error.hint}".strip(), error.next)
 
     async def _events(self, _: Request) -> Response:
@@ -244,3 +261,87 @@ def _with_headers(app: ASGIApp) -> ASGIApp:
         await app(scope, receive, send_all if scope["type"] == "http" else send)
 
     return called
+
+
+def record(store: Store, who: CallerClaims, form: object) -> Fields:
+    """Record an answer as the caller; return the id of the signal or event, and sentences about it.
+
+    Args:
+        who: The caller of the command that serves the page.
+        form: What the page sent: `do`, one of `ways`; `id`, of the signal or task; `since`, when the waiting began, as the page has shown it;
+            `text`, the words.
+
+    Raises:
+        GateError: A rule of the project refuses it. Nothing was written.
+        UsageError: `bad-form`: the form is invalid; `not-awaited`: nothing waits for the caller, or no longer; other codes are those of the operation.
+        StoreError: It can't be recorded.
+    """
+    found = _form(form)
+    way, id, text = str(found["do"]), str(found["id"]), str(found["text"]).strip()
+    with store.one_look():
+        caller = callers.find(store, who)
+        assert caller is not None  # `find` raises
+        if way in ("agree", "reject"):
+            _refuse_void(store, caller, id, way.upper())
+        _require_awaited(store, caller, way, id, found["since"])
+    return _give(store, caller, way, id, text)
+
+
+def _form(form: object) -> Fields:
+    """Return a form of which every field is there and nothing else."""
+    if not isinstance(form, dict) or set(form) != {*TEXTS, *NUMBERS}:
+        raise _bad_form(f"an object with {', '.join((*TEXTS, *NUMBERS))} is valid")
+    if not all(type(form[each]) is str for each in TEXTS) or type(form["since"]) is not int:
+        raise _bad_form("since is a number, the others are texts")
+    if form["do"] not in WAYS or not any(is_id(kind, form["id"]) for kind in ("sig", "task")):
+        raise _bad_form(f"do is one of {', '.join(WAYS)}, id that of a signal or task")
+    return form
+
+
+def _bad_form(valid: str) -> UsageError:
+    return UsageError(f"The answer is not in the form of this page: {valid}. Nothing was written.", code=BAD_FORM)  # fmt: skip
+
+
+def _refuse_void(store: Store, caller: Caller, id: str, intent: str) -> None:
+    """Raise UsageError for a decision that would not count, such as on a proposal that another one has replaced meanwhile."""
+    _, why = reply.look_ahead(store, caller, id, intent)
+    if why:
+        raise _not_awaited(" ".join(why), id)
+
+
+def _require_awaited(store: Store, caller: Caller, way: str, id: str, since: object) -> None:
+    """Raise UsageError unless exactly this still waits for the caller. A reply without a decision may come later, too."""
+    for each in open_work.waits(store, caller, limit=ALL_WAITS).rows:
+        if each.you == open_work.OWES and each.id == id and millis_of(each.since) == since:
+            return
+    if way != "reply":
+        raise _not_awaited(
+            "It does not wait for you as this page has shown it: it was answered or changed meanwhile.", id
+        )
+
+
+def _not_awaited(why: str, id: str) -> UsageError:
+    show = ["thread"] if id.startswith("sig-") else ["task", "show"]
+    return UsageError(f"{why} Nothing was written.", code="not-awaited", next=[command("gitmem", *show, id)])
+
+
+def _give(store: Store, caller: Caller, way: str, id: str, text: str) -> Fields:
+    if way in INTENTS:
+        sent = send.send(store, caller, text, reply_to=id, intent=INTENTS[way])
+        return {"id": sent.signal["signal_id"], "warnings": [*sent.warnings]}
+    if way == "take":
+        found = handoffs.take_handoff(store, caller, id)
+    elif way == "refuse":
+        found = task_work.reject(store, caller, id, text or None)
+    elif way == "accept":
+        found = task_decisions.seal_task(store, caller, id)
+    else:
+        task = task_rules.require(store, id, writing=True)
+        if (task.record.get("agent") or "").startswith(SERVER):
+            raise UsageError(
+                f"{id} is done by a server, which gets an answer only while a command waits. Nothing was written.",
+                code="remote-task",
+                next=[command("gitmem", "task", "show", id)],
+            )
+        found = task_decisions.message(store, caller, id, text)
+    return {"id": found.event_id or "", "warnings": [*found.warnings]}

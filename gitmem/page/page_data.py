@@ -23,13 +23,13 @@ from ..log import ref
 from ..memory import anchors, decay, relations, stored_nodes
 from ..memory.node_tables import DELETED
 from ..memory.relations import SUPERSEDES
+from ..order.task import SUBMITTED
 from ..records.ids import is_id, unit_key
 from ..signals import gate
 from ..signals.thread_list import ManyThreads, Selection
 from ..signals.threads import initiatives_of
 from ..work import task_state
 from ..work.branches import Refs
-from .answers import ANSWER, ways
 from .board import (
     SHORT_MAX,
     SIGNALS_MAX,
@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from .board import Fields
 
 FORMAT = "gitmem.page/1"
+ANSWER = "answer"  # to the question about a task
 COMMITS_MAX = 2_000
 BRANCHES_MAX = 200
 OF_COMMIT_MAX = 5  # branches that are named
@@ -173,6 +174,15 @@ def _you(store: Store, who: CallerClaims | None, lanes: Lanes) -> tuple[Caller |
         return None, {"why": short(f"{error.message} {error.hint}", WHY_MAX)}
     assert caller is not None  # `find` raises
     return caller, {"agent": lanes.of(caller.reader, None, caller.name)}
+
+
+def ways(wait: open_work.Wait) -> list[str]:
+    """Return the names of the answers by which whoever owes something can give it in the page."""
+    if wait.what == open_work.ACCEPTANCE:
+        return ["accept"]
+    if wait.what == open_work.ANSWER:
+        return ["agree", "reject", "reply"] if wait.thread_id else [ANSWER]
+    return ["take", "refuse"] if wait.state == SUBMITTED else []
 
 
 def wait_rows(store: Store, only: Selection, caller: Caller | None, lanes: Lanes) -> tuple[list[Fields], int]:
