@@ -12,16 +12,17 @@ from itertools import groupby
 from typing import Any, TypeVar
 
 from .. import records
-from ..index import catch_up, entities
+from ..agents import mailbox
+from ..index import entities
 from ..index.catch_up import IndexFill
 from ..index.index_file import sqlite3
-from ..log import attestations, ledger, recovery, ref, tree_union
+from ..log import ledger, recovery, ref, tree_union
 from ..log import lines as form
 from ..log.union import canonical
 from ..memory import relations
 from ..memory.node_tables import NODE
 from ..order.causal import find_cycles
-from ..order.content import content_of, digest_bytes, is_imported
+from ..order.content import is_imported
 from ..order.node import content_digest_text
 from ..outcome import Struct, command
 from ..records.lines import explain_unreadable as record_problem
@@ -33,12 +34,23 @@ from .findings import Check, Examination, Finding, by, note, problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..records.record_types import ReceiptRecord, SignalRecord
     from ..store import Store
 
 
 LATER = "It may arrive with the next sync; until then the reference is ignored."
-_LINES = "SELECT l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.signal_id = ?"
+_SHARED = (
+    "SELECT signal_id FROM signal GROUP BY signal_id HAVING count(DISTINCT content) > 1 ORDER BY signal_id"
+)
+_LINES = "SELECT s.content, l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.signal_id = ? ORDER BY l.body"
+# Signals and receipts that name a signal, or its digest, which the log lacks; an answer without a digest is among them.
+_LOOSE_IDS = (
+    "SELECT body FROM (SELECT id, kind, body, json_extract(body, '$.answers_digest') AS digest,"
+    " json_extract(body, iif(kind = 'receipt', '$.signal_id', '$.reply_to')) AS answered"
+    " FROM line WHERE kind IN ('signal', 'receipt')) WHERE (answered IS NOT NULL AND NOT EXISTS"
+    " (SELECT 1 FROM signal s WHERE s.signal_id = answered AND lower(hex(s.digest)) = digest))"
+    " OR EXISTS (SELECT 1 FROM json_each(body, '$.after') j WHERE kind = 'signal'"
+    " AND j.value NOT IN (SELECT signal_id FROM signal)) ORDER BY id"
+)
 
 
 class LogLine(Struct):
@@ -55,7 +67,7 @@ class LogLine(Struct):
 
 
 class RecordIds(Check):
-    """Faults of ids, by a digest of each signal of a log, and the ids that each names.
+    """Faults of ids of signals: those that lines name, and those that lines share.
 
     Args:
         where: Returns the location of a line.
@@ -67,144 +79,64 @@ class RecordIds(Check):
         super().__init__(run)
         self._db = run.rebuilt.db
         self._where = where
-        self._digests: dict[str, bytes | set[bytes]] = {}
-        self._waiting: list[tuple[LogLine, _Reference]] = []  # to lines that were not added yet
-
-    def add(self, kind: str, read: Iterable[tuple[LogLine, Any]]) -> None:
-        """Add signals, or receipts: the records of this kind."""
-        if kind == "receipt":
-            digest_of = self._digests.get
-            odd = [
-                (each, record)
-                for each, record in read
-                if digest_of(record["signal_id"]) != bytes.fromhex(record["answers_digest"])
-            ]
-        else:
-            odd = [(each, record) for each, record in read if self._add_signal(each.line, record)]
-        for each, record in odd:
-            reference = _Reference(record)
-            if self._fault(reference) is not None:
-                self._waiting.append((each, reference))
-
-    def _add_signal(self, line: bytes, record: SignalRecord) -> bool:
-        """Add a signal, and return whether it names others."""
-        id, digest = record["signal_id"], digest_bytes(line)
-        known = self._digests.setdefault(id, digest)
-        if isinstance(known, set):
-            known.add(digest)
-        elif known != digest:
-            self._digests[id] = {known, digest}
-        return bool(_named(record))
 
     def check(self) -> Iterator[Finding]:
         """Yield ids with several contents, answers to missing content, and unknown ids."""
-        for id in [id for id, digests in self._digests.items() if isinstance(digests, set)]:
-            yield from self._check_contents(id)
-        for each, reference in self._waiting:
-            fault = self._fault(reference)
-            if fault is not None and not catch_up.is_held(self._db, each.line):
-                is_own = form.writer_of(each.line) in self.store.own().writers
-                yield from _tell(each, reference, fault, by(is_own))
-
-    def _check_contents(self, id: str) -> Iterator[Finding]:
-        """Report an id with several contents."""
-        lines = self._lines(id)
-        read = [records.read_kind("signal", line) for line in lines]
-        contents = [
-            (content_of(record, digest_bytes(line)), line) for record, line in zip(read, lines, strict=True)
-        ]
-        several = len({content for content, _ in contents})
-        if several > 1:
+        for (id,) in self._db.execute(_SHARED).fetchall():
+            found = [(content, str(body).encode()) for content, body in self._db.execute(_LINES, (id,))]
+            read = [records.read_kind("signal", line) for _, line in found]
             senders = sorted({record["sender_identity"] for record in read if record is not None})
-            finding = by(_is_own_ambiguity(contents, self.store))
+            finding = by(_is_own_ambiguity(found, self.store))
             yield finding(
                 "two-contents",
-                f"The id {id} has {several} different contents, by {first_of(senders, 3)}: "
+                f"The id {id} has {len({content for content, _ in found})} different contents, by {first_of(senders, 3)}: "
                 "its thread is ambiguous.",
-                partial(self._where, lines[0]),
+                partial(self._where, found[0][1]),
                 "Ask its sender what was meant and answer a new signal; no decision applies to either content.",
                 command("gitmem", "thread", id),
             )
+        for (body,) in self._db.execute(_LOOSE_IDS).fetchall():
+            yield from self._check_named(str(body).encode())
 
-    def _fault(self, of: _Reference) -> _Fault | None:
-        """Return the faults of a reference, among the lines added so far, or None."""
-        fault = _Fault()
-        digests = self._digests.get(of.answered) if of.answered else None
-        fault.missing = sorted({name for name in of.names if name not in self._digests})
-        if of.digest and digests is not None:
-            given = bytes.fromhex(of.digest)
-            fault.is_other = given != digests if isinstance(digests, bytes) else given not in digests
-        fault.lacks_digest = digests is not None and not of.digest and not of.is_imported
-        return fault if fault.missing or fault.is_other or fault.lacks_digest else None
-
-    def _lines(self, id: str) -> list[bytes]:
-        """Return the lines of a signal, the effective one first."""
-        return sorted(str(body).encode() for (body,) in self._db.execute(_LINES, (id,)))
-
-
-class _Reference:
-    """The signals that a record names: the answered one, the digest of its line, and all of them."""
-
-    def __init__(self, record: SignalRecord | ReceiptRecord) -> None:
-        self.kind = record["kind"]
-        self.signal_id = record["signal_id"]
-        self.digest = record.get("answers_digest")
-        self.answered: str | None = self.signal_id
-        self.names: tuple[str, ...] = (self.signal_id,)
-        self.is_imported = False
-        if record["kind"] == "signal":
-            self.answered, self.names = record.get("reply_to"), _named(record)
-            self.is_imported = is_imported(record)
-
-
-class _Fault(Struct):
-    """Faults of a record: missing ids, an answer to other content, or an answer without a digest."""
-
-    missing: list[str] = []
-    is_other: bool = False
-    lacks_digest: bool = False
-
-
-def _named(record: SignalRecord) -> tuple[str, ...]:
-    """Return the ids of the signals that the writer of a signal had seen."""
-    answered = record.get("reply_to")
-    return (*record.get("after", ()), *((answered,) if answered else ()))
+    def _check_named(self, line: bytes) -> Iterator[Finding]:
+        """Report the ids that a signal or a receipt names and the log lacks, and an answer to what it lacks."""
+        record: Any = read(line)
+        kind, id, digest = record["kind"], record["signal_id"], record.get("answers_digest")
+        answered = id if kind == "receipt" else record.get("reply_to")
+        names = {*record.get("after", ()), *([answered] if answered else [])}
+        digests = mailbox.digests_of(self._db, names)
+        missing, where = sorted(names - digests.keys()), partial(self._where, line)
+        if missing:
+            yield note(
+                "unknown-id",
+                f"This {kind} names {', '.join(missing[:3])}, missing from this log.",
+                where,
+                LATER,
+                "gitmem sync",
+            )
+        if answered in digests and digest and bytes.fromhex(digest) not in digests[answered]:
+            finding = by(form.writer_of(line) in self.store.own().writers)
+            yield finding(
+                "swapped-content",
+                f"This {kind} answers a version of {answered} that is missing from this log.",
+                where,
+                "It has no effect until that version arrives.",
+                "gitmem sync",
+            )
+        if answered in digests and not digest and not is_imported(record):
+            yield note(
+                "no-digest",
+                f"This signal answers {answered} without naming its version.",
+                where,
+                "It has no effect. gitmem always names the version; ask the author.",
+                command("gitmem", "thread", id),
+            )
 
 
 def _is_own_ambiguity(contents: Iterable[tuple[object, bytes]], store: Store) -> bool:
     """Return whether this user wrote several contents of one id; each comes with its line."""
     own = store.own().writers
     return len({content for content, line in contents if form.writer_of(line) in own}) > 1
-
-
-def _tell(
-    each: LogLine, reference: _Reference, fault: _Fault, finding: Callable[..., Finding]
-) -> Iterator[Finding]:
-    kind, answered = reference.kind, reference.answered
-    if fault.missing:
-        yield note(
-            "unknown-id",
-            f"This {kind} names {', '.join(fault.missing[:3])}, missing from this log.",
-            each.where,
-            LATER,
-            "gitmem sync",
-        )
-    if fault.is_other:
-        yield finding(
-            "swapped-content",
-            f"This {kind} answers a version of {answered} that is missing from this log.",
-            each.where,
-            "It has no effect until that version arrives.",
-            "gitmem sync",
-        )
-    if fault.lacks_digest:
-        yield note(
-            "no-digest",
-            f"This signal answers {answered} without naming its version.",
-            each.where,
-            "It has no effect. gitmem always names the version; ask the author.",
-            command("gitmem", "thread", reference.signal_id),
-        )
 
 
 T = TypeVar("T")
@@ -246,7 +178,6 @@ class LogLines(Check):
         self._outside: set[bytes] = set()  # keys of lines that are only in files that the index does not read
         self._waiting: list[LogLine] = []
         self._size = 0
-        self._own: list[LogLine] = []  # lines that are no records and name this user as their writer
         self._limit = form.format_at(self.store.now() + AHEAD_MICROS)
         self._ahead = 0
         self._last_ahead: LogLine | None = None
@@ -302,8 +233,6 @@ class LogLines(Check):
         self.run.checked["lines"] = len(self.run.seen.keys)
         # Without a tip, the next catch-up reads again what could not be read.
         self._filling(lambda: self._fill.end(None if self.run.damaged else tip))
-        if self._own and self.run.failure is None:
-            yield from self._check_own()
         if self._last_ahead is not None:
             yield note(
                 "future-line",
@@ -343,22 +272,13 @@ class LogLines(Check):
     def _check_waiting(self) -> Iterator[Finding]:
         waiting, self._waiting, self._size = self._waiting, [], 0
         found = [read(each.line) for each in waiting]
-        by_kind: dict[str, list[tuple[LogLine, Any]]] = {}
-        unread: list[LogLine] = []
         for each, record in zip(waiting, found, strict=True):
             if record is None or not _has_head(each.line):
-                is_own = form.writer_of(each.line) in self.store.own().writers
-                (self._own if is_own else unread).append(each)
-                continue
-            by_kind.setdefault(record["kind"], []).append((each, record))
-            if record["at"] > self._limit:
+                yield from self._check_unread(each)
+            elif record["at"] > self._limit:
                 self._ahead += 1
                 if self._last_ahead is None or each.line > self._last_ahead.line:
                     self._last_ahead = each
-        for kind in ("signal", "receipt"):
-            self._ids.add(kind, [found for found in by_kind.get(kind, ()) if found[0].file is not None])
-        for each in unread:
-            yield from self._check_unread(each, note)
         filled = [
             (each.file, each.line, record)
             for each, record in zip(waiting, found, strict=True)
@@ -367,19 +287,7 @@ class LogLines(Check):
         lines = [(file, line) for file, line, _ in filled]
         self._filling(partial(self._fill.add, lines, [record for *_, record in filled]))
 
-    def _check_own(self) -> Iterator[Finding]:
-        """Report those lines in this user's name that are no records: a problem if it is this user that has attested them."""
-        own = self.store.own().writers
-        attested = {
-            digest
-            for line in entities.bodies(self.run.rebuilt.db, "l.kind = 'attestation'", ())
-            if form.writer_of(line) in own and (found := attestations.read(line)) is not None
-            for digest in found.digests
-        }
-        for each in self._own:
-            yield from self._check_unread(each, by(form.line_hash(each.line) in attested))
-
-    def _check_unread(self, each: LogLine, finding: Callable[..., Finding]) -> Iterator[Finding]:
+    def _check_unread(self, each: LogLine) -> Iterator[Finding]:
         """Report why a line is not a record of this version."""
         line = each.line
         if line.startswith(MARKERS):
@@ -410,7 +318,7 @@ class LogLines(Check):
                 "pip install --upgrade gitmem-coord",
             )
         else:
-            yield finding(
+            yield note(
                 "invalid-record",
                 f"{reason}.",
                 each.where,
