@@ -230,6 +230,7 @@ class MergeDriver(Check):
 class LogContent(Check):
     """The checks that read the log: each uses what those before it have read."""
 
+    codes = ("no-log",)
     OF_LINES: tuple[type[Check], ...] = (
         log_lines.LogLines,
         log_ref.LogHistory,
@@ -244,7 +245,13 @@ class LogContent(Check):
         except StoreError:  # reported by the check of the ref files
             return
         if self.run.tip is None:
-            yield from log_ref.NoLog(self.run).check()
+            yield note(
+                "no-log",
+                "This clone has no log yet.",
+                ref.LOG_REF,
+                "The first record creates it; `gitmem setup` fetches the remote's.",
+                "gitmem setup",
+            )
             yield from wal_lines.LostLines(self.run).check()
             return
         tip = log_ref.LogTip(self.run)
@@ -266,7 +273,6 @@ CHECKS: tuple[type[Check], ...] = (
     log_ref.OtherRefs,
     log_ref.EarlierEpochs,
     log_ref.RemoteCopies,
-    log_ref.UnreadFetch,
     wal_lines.ReadOnlyFolder,
     wal_lines.FullDisk,
     wal_lines.WaitingEntries,
@@ -281,8 +287,7 @@ CHECKS: tuple[type[Check], ...] = (
     clone_files.HeldLines,
     clone_files.OtherKeys,
     clone_files.GatewayFiles,
-    log_ref.RoleFiles,
-    log_ref.UnknownRoles,
+    log_ref.Roles,
     clone_files.Packs,
     clone_files.Settings,
     log_ref.Autosync,

@@ -46,18 +46,15 @@ class Finding(Outcome):
         did: What `--fix` did, or why it failed; "" if neither.
     """
 
-    def __init__(
-        self, severity: str, code: str, what: str, where: Where, fix: str, command: str, fixable: bool | None
-    ) -> None:
-        self.code = code
-        self.severity = severity
-        self.what = what
-        self.where = where
-        self.fix = fix
-        self.command = command
-        self.fixable = fixable
-        self.state = FOUND
-        self.did = ""
+    code: str
+    severity: str
+    what: str
+    where: Where
+    fix: str
+    command: str = ""
+    fixable: bool | None = None
+    state: str = FOUND
+    did: str = ""
 
 
 class DriverStatus(Protocol):
@@ -106,14 +103,14 @@ def problem(
     code: str, what: str, where: Where, fix: str, command: str = "", *, fixable: bool | None = None
 ) -> Finding:
     """Return the finding that something is lost, ambiguous, or will fail."""
-    return Finding("problem", code, what, where, fix, command, fixable)
+    return Finding(code, "problem", what, where, fix, command, fixable)
 
 
 def note(
     code: str, what: str, where: Where, fix: str, command: str = "", *, fixable: bool | None = None
 ) -> Finding:
     """Return a finding for information: nothing is lost and everything works."""
-    return Finding("note", code, what, where, fix, command, fixable)
+    return Finding(code, "note", what, where, fix, command, fixable)
 
 
 def by(own: bool) -> Callable[..., Finding]:

@@ -113,9 +113,9 @@ def _no_other_writer(store: Store) -> Iterator[None]:
 
 
 class RemoteCopies(Check):
-    """Unreadable local copies of remote refs: a sync would build on them."""
+    """Local copies of remote refs that are unreadable, on which a sync would build, or that no sync has read."""
 
-    codes = fixes = ("damaged-copy",)
+    codes, fixes = ("damaged-copy", "fetched-unread"), ("damaged-copy",)
 
     def check(self) -> Iterator[Finding]:
         for name in recovery.damaged_copies(self.store.log, self.run.seen.commits):
@@ -125,6 +125,9 @@ class RemoteCopies(Check):
                 name,
                 "--fix removes the ref, and the next sync fetches it again.",
             )
+        found = whereabouts.unread(self.store)
+        if found:
+            yield note("fetched-unread", f"{found}.", "", "A sync checks and reads them.", SYNC)
 
     def fix(self) -> Iterator[Fixed]:
         """Delete them, after the log is whole: they would only obstruct a sync."""
@@ -194,21 +197,6 @@ FETCH_RESTORES = (
     "This loses no lines. A full fetch restores it from a remote that has it; otherwise copy .git/objects "
     "from a clone that does."
 )
-
-
-class NoLog(Check):
-    """A clone without a log."""
-
-    codes = ("no-log",)
-
-    def check(self) -> Iterator[Finding]:
-        yield note(
-            "no-log",
-            "This clone has no log yet.",
-            ref.LOG_REF,
-            "The first record creates it; `gitmem setup` fetches the remote's.",
-            "gitmem setup",
-        )
 
 
 class LogTip(Check):
@@ -540,45 +528,25 @@ class Autosync(Check):
         return repair if repair in message else SYNC
 
 
-class UnreadFetch(Check):
-    """Records that the user's git has fetched and no sync has read."""
+class Roles(Check):
+    """Entries of `.gitmem/roles.toml` and agent files of clients that do not count; sessions with roles or aliases that are not known here."""
 
-    codes = ("fetched-unread",)
-
-    def check(self) -> Iterator[Finding]:
-        found = whereabouts.unread(self.store)
-        if found:
-            yield note("fetched-unread", f"{found}.", "", "A sync checks and reads them.", SYNC)
-
-
-class RoleFiles(Check):
-    """Entries of `.gitmem/roles.toml` and agent files of clients that do not count: one finding for all."""
-
-    codes = (FILE,)
+    codes = (FILE, UNKNOWN)
 
     def check(self) -> Iterator[Finding]:
-        problems = roster.role_check(self.store).problems
-        if problems:
+        found = roster.role_check(self.store)
+        if found.problems:
             yield note(
                 FILE,
-                _first([each.text for each in problems]),
-                problems[0].path,
+                _first([each.text for each in found.problems]),
+                found.problems[0].path,
                 "This entry or file does not count; everything else does. Correct it.",
                 COMMAND,
             )
-
-
-class UnknownRoles(Check):
-    """Sessions whose role or responsibility is not in the vocabulary here, or whose alias has another role now."""
-
-    codes = (UNKNOWN,)
-
-    def check(self) -> Iterator[Finding]:
-        found = roster.role_check(self.store).unknown
-        if found:
+        if found.unknown:
             yield note(
                 UNKNOWN,
-                _first(found),
+                _first(found.unknown),
                 vocabulary.FILE,
                 f"It is kept and shown. If it is meant, add it to {vocabulary.FILE}.",
                 COMMAND,

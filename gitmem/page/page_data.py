@@ -123,12 +123,15 @@ def collect(
         tasks = TaskSpans(db, only, lanes)
         claims = ClaimSpans(store, only, lanes)
         caller, you = _you(store, who, lanes)
-        open_now = OpenNow(store, only, caller, sessions.current, threads, signals, tasks, claims, lanes)
+        gates = GateMarks(store, only, sessions.current, tasks.rows, threads, lanes)
+        waiting, waits_left = wait_rows(store, only, caller, lanes)
+        units = {each["id"]: each.get("wu", "") for each in signals.marks}
+        unread = _unread(store, only, sessions.current, lanes, units, gates.notes)
         nodes = NodeMarks(store, only, lanes)
         history = HistoryMarks(store, only, lanes)
-        notes = [*filter(None, [only.remark(db)]), *_format_note(store), *history.notes, *open_now.notes]
+        notes = [*filter(None, [only.remark(db)]), *_format_note(store), *history.notes, *gates.notes]
         figures = statistics(store, only, threads)
-        open_now.board["overlaps"] = overlaps(store, notes)
+        branches = overlaps(store, notes)
     left = {
         "sessions": sessions.omitted,
         "signals": signals.omitted,
@@ -138,7 +141,10 @@ def collect(
         "relations": nodes.omitted_relations,
         "branches": history.omitted,
         "agents": lanes.omitted,
-        **open_now.omitted,
+        "passed": gates.omitted,
+        "gates": gates.unseen,
+        "waits": waits_left,
+        "contested": claims.omitted_contests,
     }
     return {
         "format": FORMAT,
@@ -159,7 +165,16 @@ def collect(
         "branches": history.branches,
         "nodes": nodes.nodes,
         "relations": nodes.relations,
-        "board": open_now.board,
+        "board": {
+            "gates": gates.closed,
+            "passed": gates.passed,
+            "unread": unread,
+            "waits": waiting,
+            "contested": claims.contests,
+            "mismatches": tasks.mismatches,
+            "overlaps": branches,
+            "open_tasks": tasks.open,
+        },
         "statistics": figures,
     }
 
@@ -248,10 +263,8 @@ def _filters(only: Selection) -> Fields:
     found: Fields = {}
     if only.since is not None:
         found["since"] = millis(only.since)
-    if only.wu:
-        found["wu"] = short(only.wu)
-    if only.agent:
-        found["agent"] = short(only.agent)
+    put(found, "wu", only.wu)
+    put(found, "agent", only.agent)
     return found
 
 
@@ -366,49 +379,6 @@ def overlaps(store: Store, notes: list[str]) -> list[Fields]:
     if len(found.overlaps) > len(rows):
         notes.append(f"Of the branches that overlap, {len(found.overlaps) - len(rows):,} pairs are left out.")
     return rows
-
-
-class OpenNow:
-    """What is open now.
-
-    Attributes:
-        board: The board, without the branches that overlap.
-        notes: Sentences on what was not looked at.
-        omitted: How many entries of its lists are left out.
-    """
-
-    def __init__(
-        self,
-        store: Store,
-        only: Selection,
-        caller: Caller | None,
-        current: list[Presence],
-        threads: ManyThreads,
-        signals: SignalMarks,
-        tasks: TaskSpans,
-        claims: ClaimSpans,
-        lanes: Lanes,
-    ) -> None:
-        gates = GateMarks(store, only, current, tasks.rows, threads, lanes)
-        waiting, waits_left = wait_rows(store, only, caller, lanes)
-        self.omitted = {
-            "passed": gates.omitted,
-            "gates": gates.unseen,
-            "waits": waits_left,
-            "contested": claims.omitted_contests,
-        }
-        self.notes = gates.notes
-        units = {each["id"]: each.get("wu", "") for each in signals.marks}
-        self.board: Fields = {
-            "gates": gates.closed,
-            "passed": gates.passed,
-            "unread": _unread(store, only, current, lanes, units, self.notes),
-            "waits": waiting,
-            "contested": claims.contests,
-            "mismatches": tasks.mismatches,
-            "overlaps": [],
-            "open_tasks": tasks.open,
-        }
 
 
 def _unread(

@@ -544,7 +544,6 @@ def test_every_check_is_run_and_every_fix_has_its_place_in_the_order() -> None:
     )
     started = {*doctor.CHECKS, *doctor.LogContent.OF_LINES}
     within = {
-        log_ref.NoLog,
         log_ref.LogTip,
         log_ref.Objects,
         log_lines.RecordIds,

@@ -487,7 +487,7 @@ def test_the_pre_push_hook_is_not_written_through_a_link(
 ) -> None:
     """In a folder of the work tree that core.hooksPath names; a file that carries our mark is no exception."""
     private = outside(tmp_path)
-    (private / "pre-push").write_text("#!/bin/sh\n# gitmem: written by gitmem setup --git pre-push\n")
+    (private / "pre-push").write_text("#!/bin/sh\n: # gitmem: added by gitmem setup --git pre-push\n")
     git("config", "core.hooksPath", ".githooks", cwd=repo)
     (repo / ".githooks").mkdir()
     (repo / ".githooks" / "pre-push").symlink_to(private / "pre-push")
