@@ -14,7 +14,7 @@ from ..index import catch_up
 from ..log import ref
 from ..outcome import Outcome, Struct, command
 from ..store import Store
-from . import clone_files, log_lines, log_ref, lost_keys, wal_lines
+from . import clone_files, log_lines, log_ref, wal_lines
 from .findings import (
     FIXED,
     LEFT,
@@ -283,7 +283,7 @@ CHECKS: tuple[type[Check], ...] = (
     clone_files.Repository,
     clone_files.CloneKey,
     clone_files.WriterKey,
-    lost_keys.LostKeys,
+    wal_lines.LostKeys,
     clone_files.HeldLines,
     clone_files.OtherKeys,
     clone_files.GatewayFiles,
@@ -308,7 +308,7 @@ FIXES: dict[type[Check], tuple[str, ...]] = {
     clone_files.PrivateNodes: (),
     clone_files.Leftovers: (),
     clone_files.CloneKey: (),
-    lost_keys.LostKeys: (),  # before a new key is made: whose lines wait was said before
+    wal_lines.LostKeys: (),  # before a new key is made: whose lines wait was said before
     clone_files.WriterKey: (),
     clone_files.IndexContent: (),
     clone_files.Packs: (),

@@ -1,11 +1,12 @@
-"""Check the write-ahead logs, and find lines that the log has lost: acknowledged lines, lines of earlier tips, and lines of its history."""
+"""Check the write-ahead logs and lines that wait for a missing key, and find lines that the log has lost: acknowledged lines, lines of earlier tips, and lines of its history."""
 
 from __future__ import annotations
 
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 
 from .. import commit_process, local_files, records
@@ -15,12 +16,14 @@ from ..index import lost_lines
 from ..log import committer, ledger, log_refs, recovery, ref, tree_union, write_ahead
 from ..log import lines as form
 from ..log.forgotten import Forgotten
+from ..log.lines import CommitMessage, LogEntry, validation_error, writer_of
 from ..log.local_log import LocalLog
 from ..log.recovery import History, LogReadResult
+from ..log.union import union
 from ..log.write_ahead import READ_BYTES_MAX, WalFile, WriteAheadLog, owner_path_in
 from ..outcome import Struct, command
 from ..store import Store
-from . import lost_keys
+from ..trust.keys import is_writer
 from .clone_files import RESTORED, disk_error, is_writable, move_aside
 from .findings import Check, Finding, Fixed, note, problem
 
@@ -208,7 +211,7 @@ def _entries(wal: WriteAheadLog, file: WalFile, lacks_key: Callable[[str], bool]
     try:
         tail = wal.read(file)
         entries = [form.split_entry(payload)[1] for payload, _ in tail.entries] if tail else []
-        writers = [{form.writer_of(form.parse_row(row)[1]) for row in rows} for rows in entries]
+        writers = [{writer_of(form.parse_row(row)[1]) for row in rows} for rows in entries]
     except (OSError, ValueError):
         return 0
     return sum(not any(map(lacks_key, each - {""})) for each in writers)
@@ -221,6 +224,117 @@ def _is_young(folder: str, name: str) -> bool:
     except OSError:
         return True
     return name.startswith(("tmp-", ".tmp-")) and time.time() - modified < YOUNG_SECONDS
+
+
+_START, _END = "unattested-", ".jsonl"  # of the name of a file, around the writer
+
+
+class LostKeys(Check):
+    """Lines that wait for a key which is missing while another one writes here, and lines that were set aside for that."""
+
+    codes = fixes = ("lost-key", "set-aside")
+
+    def check(self) -> Iterator[Finding]:
+        """Yield one for each writer."""
+        for writer, count in sorted(self._waiting().items()):
+            yield problem(
+                "lost-key",
+                f"{count} recorded line{'s wait' if count > 1 else ' waits'} for the key of the writer {writer}, which is missing: "
+                "only this clone shows them, until that key signs them.",
+                self.store.log.wal.folder,
+                "Restore its key file, or let GITMEM_KEY_FILE name it. If it is lost, --fix moves the lines to "
+                f"{aside_path(self.store, writer)}, where nobody sees them; then say again what matters.",
+                fixable=not self.store.writers.problem(),
+            )
+        for writer, lines in set_aside(self.store).items():
+            is_back = self.store.writers.find(writer) is not None
+            yield note(
+                "set-aside",
+                f"{len(lines)} recorded line{'s are' if len(lines) > 1 else ' is'} set aside, because the key of the writer {writer} "
+                f"was missing{'; it is back' if is_back else ''}.",
+                aside_path(self.store, writer),
+                f"{'Keep the file: with the key in its place again, ' if not is_back else ''}--fix records them again, byte for byte.",
+                fixable=is_back,
+            )
+
+    def _waiting(self) -> Counter[str]:
+        """Count the lines that wait by writer, where the key is missing and is not the one in force, which is `WriterKey`'s."""
+        rows = committer.waiting_rows(self.store.log, deferred=True)
+        found, writers = Counter(writer_of(line) for _, line in rows), self.store.writers
+        but = ("", writers.describe()[0])
+        return Counter(
+            {each: found[each] for each in found if each not in but and writers.find(each) is None}
+        )
+
+    def fix(self) -> Iterator[Fixed]:
+        """Record again what was set aside for a key that is here; set aside what waits for one that is not."""
+        store = self.store
+        for writer, lines in set_aside(store).items():
+            if store.writers.find(writer) is not None:
+                rows = [(records.STREAMS.get(_kind(line), RESTORED), line) for line in lines]
+                subject = f"Take up {len(rows)} recorded lines, whose key is back"
+                store.log.append(LogEntry(rows, CommitMessage("", subject)))
+                path, did = aside_path(store, writer), "Recorded again."
+                if len(lines) == len(_content(path).split(b"\n")) - 1:
+                    os.unlink(path)
+                else:
+                    did = f"Recorded again, except what is not a valid line; all is kept in {move_aside(store, path)}."
+                yield "set-aside", path, did
+        if self._waiting() and not store.writers.problem():
+            done = committer.commit_waiting(
+                store.log, deferred=True, keep=lambda entries: _keep(store, entries)
+            )
+            store.refresh()
+            if done is not None:
+                yield "lost-key", store.log.wal.folder, "Set aside."
+        else:
+            store.commit_waiting(committer.WRITER_SECONDS, deferred=True)
+
+
+def aside_path(store: Store, writer: str) -> str:
+    """Return the path of the file for what waited for the key of a writer."""
+    return os.path.join(store.repo.state, local_files.ASIDE, f"{_START}{writer}{_END}")
+
+
+def set_aside(store: Store) -> dict[str, list[bytes]]:
+    """Return the lines that are set aside, by writer.
+
+    Raises:
+        OSError: A file of them can't be read, or is too large.
+    """
+    found = {}
+    for name in sorted(local_files.names_in(os.path.join(store.repo.state, local_files.ASIDE))):
+        writer = name[len(_START) : -len(_END)]
+        if name == os.path.basename(aside_path(store, writer)) and is_writer(writer):
+            lines = _content(aside_path(store, writer)).split(b"\n")
+            found[writer] = [line for line in lines if validation_error(line) is None]
+    return {writer: lines for writer, lines in found.items() if lines}
+
+
+def _content(path: str) -> bytes:
+    return local_files.load_whole(path, READ_BYTES_MAX)
+
+
+def _kind(line: bytes) -> str:
+    record = records.read(line)
+    return record["kind"] if record is not None else ""
+
+
+def _keep(store: Store, entries: Sequence[LogEntry]) -> None:
+    """Add the lines of entries to the files of their writers, on the disk."""
+    by_writer: dict[str, list[bytes]] = {}
+    for entry in entries:
+        lines = [line for _, line in entry.lines]
+        writer = next(each for each in map(writer_of, lines) if each and store.writers.find(each) is None)
+        by_writer.setdefault(writer, []).extend(lines)
+    folder = os.path.join(store.repo.state, local_files.ASIDE)
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    local_files.adjust(folder)
+    for writer, lines in by_writer.items():
+        path = aside_path(store, writer)
+        local_files.replace(path, union(_content(path), *lines), durable=True, private=True)
+    for each in (folder, store.repo.state):
+        local_files.fsync_dir(each)
 
 
 class MissingLines(Struct):
@@ -308,7 +422,7 @@ def find_missing(  # noqa: C901  (one source of lines after the other)
             key = ledger.key(line)
             if key in survey.keys or key in more or key in losses.found or forgotten.covers(line):
                 continue
-            if (all or key in missing) and form.validation_error(
+            if (all or key in missing) and validation_error(
                 line
             ) is None:  # anything that is not a line of a log may be removed
                 losses.add(source, path, line, key)
@@ -350,7 +464,7 @@ def _forgotten(log: LocalLog, tip: str | None) -> Forgotten:
 def _waiting(store: Store) -> Iterator[bytes]:
     """Yield the lines that wait for a commit, and those that are set aside because they can't be attested."""
     yield from (line for _, line in committer.waiting_rows(store.log, deferred=True))
-    for lines in lost_keys.set_aside(store).values():
+    for lines in set_aside(store).values():
         yield from lines
 
 
@@ -362,7 +476,7 @@ def _damaged(store: Store) -> Iterator[tuple[str, bytes]]:
                 rb"[\0\n]+", local_files.read(os.path.join(wal.folder, name), READ_BYTES_MAX)
             ):
                 line = row.partition(b"\t")[2]
-                if form.validation_error(line) is None:
+                if validation_error(line) is None:
                     yield "", line
 
 
