@@ -255,26 +255,19 @@ def _status(each: ClientStatus) -> list[str]:
 
 
 def _scope(each: ClientStatus, scope: ScopeStatus) -> list[str]:
+    from gitmem.clients.install import TRUST
+
     text = scope.instructions
     return block(
         facts(
             f"{each.title}: {scope.state}",
             f"{scope.scope} scope",
-            scope.trust and _TRUST[scope.trust],
+            scope.trust and TRUST[scope.trust],
             text and f"instructions {text.state}",
         ),
         scope.problem
         and [f"  {sanitize(scope.problem)}", f"  {each.title} may ignore its hooks in that file."],
     )
-
-
-_TRUST = {
-    "trusted": "reviewed and trusted",
-    "untrusted": "NOT trusted yet: Codex skips it until you review it with /hooks",
-    "changed": "changed since it was reviewed: Codex skips it until you review it again with /hooks",
-    "elsewhere": "in a linked worktree Codex reads the main worktree's file, which has no gitmem hooks",
-    "unknown": "cannot read whether Codex trusts it",
-}
 
 
 def hooks_tried(found: HookTestResults) -> Sequence[str]:

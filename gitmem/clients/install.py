@@ -33,6 +33,14 @@ BEATS = "beats"
 
 TRUSTED, UNTRUSTED, CHANGED, UNKNOWN = "trusted", "untrusted", "changed", "unknown"
 ELSEWHERE = "elsewhere"
+SKIPPED = (UNTRUSTED, CHANGED, ELSEWHERE)
+TRUST = {
+    TRUSTED: "Reviewed and trusted",
+    UNTRUSTED: "NOT trusted yet: Codex skips the hooks until you review them: start codex and type /hooks",
+    CHANGED: "Changed since they were reviewed: Codex skips the hooks until you review them again with /hooks",
+    ELSEWHERE: "In a linked worktree Codex reads the main worktree's file, which has no gitmem hooks",
+    UNKNOWN: "Cannot read whether Codex trusts the hooks",
+}
 CONFIG = "config.toml"
 
 
@@ -289,11 +297,6 @@ _IN_PROJECTS = {
         "Copilot runs a project's hooks only in a folder that you trust. VS Code reads the same file."
     ],
 }
-_SKIPPED = {
-    "untrusted": "NOT trusted yet: Codex skips the hooks until you review them: start codex and type /hooks.",
-    "changed": "Changed since they were reviewed: Codex skips the hooks until you review them again with /hooks.",
-    "elsewhere": "In a linked worktree Codex reads the main worktree's file, which has no gitmem hooks.",
-}
 
 
 class _Plan:
@@ -467,7 +470,8 @@ def _add_remarks(plan: _Plan, folders: ClientFolders) -> None:
                 f"{file.path} is yours and was not changed. With `* text eol=lf` there, checkouts with core.autocrlf keep the script as it is."
             )
     elif result.state == "unchanged" and result.client == "codex" and target is not None:
-        result.remarks += untrusted_advice(trust(folders, target))
+        word = trust(folders, target)
+        result.remarks += [f"{TRUST[word]}."] if word in SKIPPED else []
 
 
 def _name_program(found: InstallResult, folders: ClientFolders, scope: str) -> None:
@@ -525,11 +529,6 @@ def _codex(scope: str, folders: ClientFolders) -> list[str]:
         f'Records written in its sandbox wait until a hook commits them. With writable_roots = ["{common}"] under [sandbox_workspace_write] in config.toml they are committed at once.'
     )
     return found
-
-
-def untrusted_advice(word: str) -> list[str]:
-    """Return advice about hooks that Codex skips, none if it runs them; `word` is a result of `codex_trust`."""
-    return [_SKIPPED[word]] if word in _SKIPPED else []
 
 
 def remarks_for_all(done: Sequence[ClientHooks], scope: str) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from .. import records
 from ..clients.client_scope import OUTDATED
 from ..clients.git_hook import HALF, NOT_RUN, POST_COMMIT, PRE_COMMIT, PRE_PUSH
-from ..clients.install import HookStatus, ScopeStatus
+from ..clients.install import SKIPPED, TRUST, HookStatus, ScopeStatus
 from ..errors import GitmemError, StoreError
 from ..index import catch_up
 from ..log import ref
@@ -28,12 +28,6 @@ from .findings import (
     note,
     problem,
 )
-
-_UNREVIEWED = {
-    "untrusted": "Codex silently skips the hooks: they have not been reviewed.",
-    "changed": "Codex silently skips the hooks: they have changed since they were reviewed.",
-    "elsewhere": "Codex runs no hooks here: in a linked worktree it reads only the main worktree's file.",
-}
 
 
 class Hooks(Check):
@@ -147,10 +141,10 @@ def _check_scope(title: str, scope: ScopeStatus, again: str) -> Iterator[Finding
             where,
             "--fix installs them again.",
         )
-    if scope.trust in _UNREVIEWED:
+    if scope.trust in SKIPPED:
         yield note(
             "hooks-untrusted",
-            _UNREVIEWED[scope.trust],
+            f"{TRUST[scope.trust]}.",
             where,
             "Start codex there, type /hooks and review them.",
         )

@@ -132,27 +132,13 @@ def collect(
         notes = [*filter(None, [only.remark(db)]), *_format_note(store), *history.notes, *gates.notes]
         figures = statistics(store, only, threads)
         branches = overlaps(store, notes)
-    left = {
-        "sessions": sessions.omitted,
-        "signals": signals.omitted,
-        "tasks": tasks.omitted,
-        "claims": claims.omitted,
-        "nodes": nodes.omitted,
-        "relations": nodes.omitted_relations,
-        "branches": history.omitted,
-        "agents": lanes.omitted,
-        "passed": gates.omitted,
-        "gates": gates.unseen,
-        "waits": waits_left,
-        "contested": claims.omitted_contests,
-    }
     return {
         "format": FORMAT,
         "made": millis(store.now()),
         "repository": short(os.path.basename(store.repo.worktree or store.repo.common)),
         "generator": f"gitmem {__version__}",
         "filters": _filters(only),
-        "omitted": {name: count for name, count in left.items() if count > 0},
+        "omitted": _omitted(sessions, signals, tasks, claims, nodes, history, lanes, gates, waits_left),
         "notes": notes,
         "you": you,
         "agents": lanes.lanes(),
@@ -177,6 +163,35 @@ def collect(
         },
         "statistics": figures,
     }
+
+
+def _omitted(
+    sessions: SessionBars,
+    signals: SignalMarks,
+    tasks: TaskSpans,
+    claims: ClaimSpans,
+    nodes: NodeMarks,
+    history: HistoryMarks,
+    lanes: Lanes,
+    gates: GateMarks,
+    waits_left: int,
+) -> dict[str, int]:
+    """Return how many entries the limits left out, by the name of the list."""
+    left = {
+        "sessions": sessions.omitted,
+        "signals": signals.omitted,
+        "tasks": tasks.omitted,
+        "claims": claims.omitted,
+        "nodes": nodes.omitted,
+        "relations": nodes.omitted_relations,
+        "branches": history.omitted,
+        "agents": lanes.omitted,
+        "passed": gates.omitted,
+        "gates": gates.unseen,
+        "waits": waits_left,
+        "contested": claims.omitted_contests,
+    }
+    return {name: count for name, count in left.items() if count > 0}
 
 
 def _you(store: Store, who: CallerClaims | None, lanes: Lanes) -> tuple[Caller | None, Fields]:
