@@ -60,9 +60,15 @@ class DomainPackages:
 
     def last_checkpoint(self, db: sqlite3.Connection, session_id: str) -> str:
         """Return the first line of a session's last checkpoint that is not sensitive; "" if there is none."""
-        from .memory import session_checkpoints
+        from .memory import node_tables
 
-        return session_checkpoints.last_text(db, session_id)
+        id = node_tables.last_checkpoint_id(db, session_id)
+        if id is None:
+            return ""
+        from .memory import stored_nodes
+
+        text = stored_nodes.load_one(db, id).content.strip()
+        return text.removeprefix(node_tables.PREFIX).split("\n", 1)[0]
 
     def answer_task(
         self, store: Store, caller: Caller, answered: SignalRecord, about: SignalRecord, fields: SignalFields

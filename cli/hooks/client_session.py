@@ -272,10 +272,10 @@ def _memory(store: Store, caller: Caller, source: str) -> str:
     Args:
         source: How the session starts: a new one gets the text only after a checkpoint.
     """
-    from gitmem.memory import context, session_checkpoints
+    from gitmem.memory import context, stored_nodes
 
     try:
-        if source not in _CONTEXT_LOST and not session_checkpoints.last_checkpoint(
+        if source not in _CONTEXT_LOST and not stored_nodes.last_checkpoint(
             store, caller.session_id, caller.wu_id, None, caller.reader
         ):
             return ""

@@ -12,9 +12,8 @@ import json
 from ..agents import mailbox, presence
 from ..commit_message import cut, sanitize
 from ..errors import SecretError, UsageError
-from ..memory import private_nodes, relations, search, session_checkpoints, stored_nodes
-from ..memory.node_tables import HIDDEN
-from ..memory.session_checkpoints import PREFIX
+from ..memory import private_nodes, relations, search, stored_nodes
+from ..memory.node_tables import HIDDEN, PREFIX
 from ..outcome import Outcome, Struct
 from ..records.ids import unit_key
 from ..records.lines import DEPTH, is_json_safe
@@ -337,7 +336,7 @@ def working_items(store: Store, caller: Caller) -> Iterator[Item]:
     nodes = _nodes(store, caller)
     for section in (DECISIONS, QUESTIONS):
         yield from _of_section(nodes, section)
-    checkpoint = session_checkpoints.last_checkpoint(
+    checkpoint = stored_nodes.last_checkpoint(
         store, caller.session_id, caller.wu_id, None, None if caller.session_id else caller.reader
     )
     if checkpoint is not None:

@@ -11,7 +11,7 @@ from ..commit_message import sanitize
 from ..errors import UsageError
 from ..log import ledger
 from ..log.lines import digest
-from ..memory import write as record
+from ..memory import stored_nodes
 from ..outcome import OneStep, Outcome, command
 from ..text.sanitize import first_of
 from . import lumenflow_lines
@@ -127,7 +127,7 @@ def write_lines(
         )  # first, because long subjects are cut
         some = lines[start : start + lines_max]
         with OneStep(store, "recording lines", start, start + len(some), len(lines)):
-            done = record.record(
+            done = stored_nodes.record(
                 store,
                 caller,
                 some,

@@ -18,7 +18,7 @@ from ..signals.task_records import TaskRecords
 from ..text.sanitize import minute, sanitize_for_model
 from . import anchors, decay, relations, stored_nodes
 from .node_tables import HIDDEN
-from .stored_nodes import IS_SUMMARIZED
+from .stored_nodes import CLOCK_SKEW_MAX, IS_SUMMARIZED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -277,7 +277,6 @@ class _Packing:
 
 
 PROFILE, SUMMARIES, WORK, DISCOVERIES = "Project Profile", "Summaries", "WU Context", "Discoveries"
-CLOCK_SKEW_MAX = decay.DAY_MICROS  # how far a node's time may be ahead of the clock
 OTHERS_MAX, OTHER_MAX = (
     5,
     3,

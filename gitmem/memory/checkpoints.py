@@ -19,8 +19,9 @@ from ..settings import BLOCK, CHECKPOINT_GATE, OFF
 from ..text.digests import sha256
 from ..text.sanitize import first_of, is_blank, sanitize
 from ..text.secrets import find_secret
-from . import edit, live_pieces, session_checkpoints, stored_nodes
-from .session_checkpoints import AUTOMATIC, PREFIX, automatic_ids, last_checkpoint, notes_changed
+from . import edit, live_pieces, stored_nodes
+from .node_tables import AUTOMATIC, PREFIX
+from .stored_nodes import automatic_ids, last_checkpoint, notes_changed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -278,8 +279,8 @@ def is_closed(store: Store, unit: str) -> bool:
     """
     if CHECKPOINT_GATE.checked(store.settings()) == OFF:
         return False
-    written = session_checkpoints.last_checkpoint(store, None, unit, unit)
-    return written is None and not session_checkpoints.automatic_ids(store, None, unit)
+    written = stored_nodes.last_checkpoint(store, None, unit, unit)
+    return written is None and not stored_nodes.automatic_ids(store, None, unit)
 
 
 def _refusal(missing: str, unit: str) -> GateError:

@@ -17,7 +17,7 @@ from ..outcome import Outcome, PartOfAnswer, Struct, command
 from ..records.ids import unit_key
 from ..signals.task_records import TaskRecords
 from ..text.sanitize import sanitize_for_model
-from . import anchors, candidates, decay, node_fields, relations, session_checkpoints, stored_nodes
+from . import anchors, candidates, decay, node_fields, relations, stored_nodes
 from . import live_pieces as live
 from .candidates import (
     BAR,
@@ -204,8 +204,8 @@ def context(
     if track_access:
         _check_tracking(reader, as_of)
     wu = work_unit(wu, reader)
-    checkpoint = session_checkpoints.last_checkpoint(store, None, wu, wu) if wu else None
-    saved = session_checkpoints.automatic_ids(store, reader.session_id if reader else None, wu)
+    checkpoint = stored_nodes.last_checkpoint(store, None, wu, wu) if wu else None
+    saved = stored_nodes.automatic_ids(store, reader.session_id if reader else None, wu)
     wanted = Selection(wu, lane or session_lane(reader), by_decay=by_decay, half_life=half_life,
                        without=[*saved, *([checkpoint.id] if checkpoint else [])], with_files=with_files)  # fmt: skip
     found = candidates.find(store, wanted, max_size)
@@ -396,13 +396,13 @@ def recover(
     own = reader.session_id if reader is not None else None
     unit = work_unit(wu, reader)
     writer = reader.reader if reader is not None and own is None else None
-    checkpoint = session_checkpoints.last_checkpoint(store, own, unit, wu, writer)
+    checkpoint = stored_nodes.last_checkpoint(store, own, unit, wu, writer)
     if earlier := checkpoint is None and own is not None:
-        checkpoint = session_checkpoints.earlier_checkpoint(store, str(own), unit, wu)
+        checkpoint = stored_nodes.earlier_checkpoint(store, str(own), unit, wu)
     unit = unit or (checkpoint.wu_id if checkpoint is not None else None)
     since = anchors.since(store, checkpoint) if checkpoint is not None else None
     brief = find_brief(store, unit, lane or session_lane(reader))
-    saved = session_checkpoints.automatic_ids(store, own, unit)
+    saved = stored_nodes.automatic_ids(store, own, unit)
     shown = [*brief.ids, *([checkpoint.id] if checkpoint else []), *saved]
     found = candidates.find(store, Selection(unit, lane or session_lane(reader), without=shown), max_size)
     again = [*(["--session", own] if session is not None and own else []), *(["--wu", wu] if wu else [])]

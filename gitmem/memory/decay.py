@@ -8,7 +8,7 @@ from __future__ import annotations
 from ..errors import UsageError
 from ..log.lines import CommitMessage
 from ..outcome import Outcome, command
-from . import stored_nodes, write
+from . import stored_nodes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def record_accesses(
     node_ids: Sequence[str],
     *,
     half_life: int = HALF_LIFE_MICROS,
-    names_max: int = write.NAMES_MAX,
+    names_max: int = stored_nodes.NAMES_MAX,
 ) -> Accessed:
     """Record that nodes were shown to the caller, once each, but not of private ones.
 

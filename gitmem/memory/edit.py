@@ -7,7 +7,7 @@ from ..commit_message import cut, sanitize
 from ..errors import UsageError
 from ..order.node import VersionedNode
 from ..outcome import OneStep, Outcome, Struct, command
-from . import anchors, node_fields, reader_store, relations, stored_nodes, write
+from . import anchors, node_fields, reader_store, relations, stored_nodes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -253,7 +253,9 @@ def _record(
     else:
         what, text = f"{len(nodes)} nodes", "\n".join(summary_line(node) for node in nodes[:LISTED_MAX])
     wu = first.wu_id if all(node.wu_id == first.wu_id for node in nodes) else None
-    return write.record(store, caller, lines, what, text=text, nodes=[node.id for node in nodes], wu=wu)
+    return stored_nodes.record(
+        store, caller, lines, what, text=text, nodes=[node.id for node in nodes], wu=wu
+    )
 
 
 def summary_line(node: VersionedNode) -> str:
@@ -307,8 +309,8 @@ def change(
     marks = fields.keys() & _VERBS.keys()
     if not marks and any(name in _VERBS for name in empty) and "reason" not in {*fields, *empty}:
         empty.append("reason")  # the reason for a status that is cleared
-    lines = write.patches(store, caller, found, fields, clear=empty)
-    done = write.record(
+    lines = stored_nodes.patch_lines(store, caller, found, fields, clear=empty)
+    done = stored_nodes.record(
         store, caller, lines, f"{_change_verb(fields, empty)} {format_ids(found)}", nodes=found
     )
     changed = NodesChanged(found, done.commit)

@@ -11,7 +11,7 @@ from ..errors import UsageError
 from ..log.lines import format_at
 from ..outcome import Outcome, command
 from ..records.ids import keyed_id, unit_key
-from . import anchors, node_fields, private_nodes, relations, stored_nodes, write
+from . import anchors, node_fields, private_nodes, relations, stored_nodes
 from .edit import LISTED_MAX, summary_line
 from .node_tables import HIDDEN
 from .stored_nodes import IS_AMONG, IS_SUMMARIZED
@@ -101,7 +101,7 @@ def promote(
     if new and not dry_run:
         what = f"promotes {_describe(new)} as {word}"
         body = "\n".join(summary_line(each) for each in new[:LISTED_MAX])
-        done = write.record(
+        done = stored_nodes.record(
             store, caller, lines, what, text=body, nodes=[each.id for each in new], wu=_one_wu(sources)
         )
         found.commit, found.recorded = done.commit, True
@@ -304,9 +304,9 @@ def summarize(
     fields = _fields(store, caller, _id(store.db(), unit, names, text or ""), unit, content, names)
     line = store.line("node", fields)
     summary = stored_nodes.node_of_line(line[1])
-    lines = [line, *write.patches(store, caller, names, {"summarized_into": summary.id})]
+    lines = [line, *stored_nodes.patch_lines(store, caller, names, {"summarized_into": summary.id})]
     what = f"sums up {format_count(len(covered))} of {unit}"
-    done = write.record(store, caller, lines, what, text=content, nodes=[summary.id], wu=unit)
+    done = stored_nodes.record(store, caller, lines, what, text=content, nodes=[summary.id], wu=unit)
     found = Summarized(summary=summary, source_ids=names, left=left, kept=kept, commit=done.commit)
     found.warnings = [*filter(None, [caller.remark])]
     again = command("gitmem", "mem", "summarize", "--wu", unit)

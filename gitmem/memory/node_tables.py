@@ -1,13 +1,17 @@
-"""What the index keeps of the memory: the declaration of nodes, and the tables of relations.
+"""What the index keeps of the memory: the declaration of nodes, and the tables of relations; and the last checkpoint of a session.
 
 `node` has a row for each node id, with the columns that queries need. The rest is folded from the lines when
-needed.
+needed. Each signal asks for the last checkpoint of its session, and most sessions have none: this imports little.
 """
 
 from __future__ import annotations
 
 from .. import records
 from ..index.entities import EntityKind, table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
 
 HIDDEN = 2  # `state` is an index of `node.STATUSES`: from 2 on a node is archived or deleted
 DELETED = 3
@@ -57,3 +61,22 @@ RELATION_DDL = (
     # Superseded nodes, also unknown ones, and the live ends of their chains; see `relations`.
     *table("superseded", "id TEXT PRIMARY KEY, live TEXT"),
 )
+
+PREFIX = "Checkpoint: "  # of the content of a checkpoint
+AUTOMATIC = "auto-"  # begins the trigger of a checkpoint that a hook wrote, see `automatic_checkpoints`
+_TRIGGER = "coalesce(json_extract(l.body, '$.metadata.trigger'), '')"
+IS_WRITTEN = f"{_TRIGGER} NOT LIKE '{AUTOMATIC}%'"
+# Of the nodes `n` and their lines `l`: checkpoints that count.
+IS_LIVE = f"n.type = 'checkpoint' AND n.state < {HIDDEN} AND NOT EXISTS (SELECT 1 FROM superseded s WHERE s.id = n.id)"
+# By the session that they are about: others may claim anything about it.
+BY_SESSION = "json_extract(l.body, '$.sender_session') = n.session_id"
+_LAST = (
+    f"SELECT n.id FROM node n JOIN line l ON l.id = n.line WHERE n.session_id = ? AND {BY_SESSION} AND {IS_LIVE}"
+    f" AND NOT n.sensitive AND {IS_WRITTEN} ORDER BY n.created DESC, n.id LIMIT 1"
+)
+
+
+def last_checkpoint_id(db: sqlite3.Connection, session_id: str) -> str | None:
+    """Return the last checkpoint that a session wrote about itself, if it has one that is not sensitive."""
+    row = db.execute(_LAST, (session_id,)).fetchone()
+    return None if row is None else str(row[0])

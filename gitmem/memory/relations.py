@@ -11,7 +11,7 @@ from ..errors import UsageError
 from ..order.causal import CausalOrder, by_id
 from ..outcome import Outcome, command
 from ..records.ids import is_id
-from . import node_fields, private_nodes, stored_nodes, write
+from . import node_fields, private_nodes, stored_nodes
 from .stored_nodes import IS_SUMMARIZED
 
 TYPE_CHECKING = False
@@ -246,7 +246,7 @@ def relate(
         raise UsageError(f"Cannot relate {source} to itself. Nothing was written.", code="usage")
     line_ = line(store, caller, source, kind, target, removed=remove, metadata=metadata)
     verb = f"no longer {kind}" if remove else kind
-    done = write.record(store, caller, [line_], f"{source} {verb} {target}", nodes=[source, target])
+    done = stored_nodes.record(store, caller, [line_], f"{source} {verb} {target}", nodes=[source, target])
     related = RelationResult((source, target, kind), remove, done.commit)
     related.warnings = [each for each in (caller.remark, remark, other) if each]
     related.next = [command("gitmem", "show", source)]

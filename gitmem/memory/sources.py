@@ -14,7 +14,7 @@ from ..outcome import Outcome, command
 from ..records import SecretError
 from ..records.ids import keyed_id
 from ..text.digests import sha256
-from . import anchors, node_fields, stored_nodes, write
+from . import anchors, node_fields, stored_nodes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -257,7 +257,9 @@ class _Indexing:
         else:
             return self._done(source, UNCHANGED, [])
         fields["head"], fields["branch"] = self.head
-        return self._done(source, UPDATED, write.patches(self.store, self.caller, [node.id], fields))
+        return self._done(
+            source, UPDATED, stored_nodes.patch_lines(self.store, self.caller, [node.id], fields)
+        )
 
     def _done(self, source: Source, what: str, lines: Lines) -> Lines:
         self.found.entries.append(IndexedFile(source.path, node_id(source.path), what))
@@ -274,7 +276,7 @@ def _write(store: Store, caller: Caller, lines: Lines, found: Indexed) -> None:
     changed = [entry for entry in found.entries if entry.what in (CREATED, UPDATED)]
     first = f"{changed[0].what} {changed[0].path}" if len(changed) == 1 else f"{len(changed)} sources"
     text = "\n".join(f"{entry.what} {entry.path}" for entry in changed)
-    done = write.record(
+    done = stored_nodes.record(
         store, caller, lines, f"indexes {first}", text=text, nodes=[entry.node_id for entry in changed]
     )
     found.commit, found.recorded = done.commit, True

@@ -1,4 +1,4 @@
-"""Nodes in the index: their rows, made of their lines in any order of arrival; reading them; ids; and who has written and changed them.
+"""Nodes in the index: their rows, made of their lines in any order of arrival; reading them; ids; who has written and changed them; and new lines.
 
 A node without patches, or with one patch that only changes its status, is written directly: archiving 50,000 nodes must not
 load them. Every other node is folded again from all of its lines.
@@ -8,25 +8,30 @@ from __future__ import annotations
 
 from .. import records
 from ..agents import presence
+from ..commit_message import SUBJECT_MAX, body, cut, sanitize
 from ..errors import UsageError
 from ..index import entities
 from ..index.entities import Fold, json_list
 from ..index.resolve_id import choose
-from ..log.lines import parse_all, parse_at
-from ..order.causal import CausalOrder
-from ..order.node import STATUS, PatchChange, VersionedNode, add_signature, fold, fold_changes
+from ..log.lines import CommitMessage, parse_all, parse_at
+from ..order.causal import CausalOrder, by_id
+from ..order.node import STATUS, PatchChange, VersionedNode, add_signature, fold, fold_changes, too_large
 from ..records.ids import unit_key
 from ..text.addresses import words_of, writer_of
 from ..text.sanitize import first_of
-from .node_tables import DELETED, HIDDEN, NODE
+from .node_tables import BY_SESSION, DELETED, HIDDEN, IS_LIVE, IS_WRITTEN, NODE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from ..agents.caller import Caller
     from ..index.entities import LineRow, Lines, NewLines, Rows
+    from ..log.local_log import Appended
     from ..order.node import WinningPatches
+    from ..records.record_types import PatchContent, PatchFields
+    from ..store import Store
 
     Values = Mapping[str, str | int | None] | Sequence[object]
 
@@ -423,6 +428,211 @@ def validate_id(id: object) -> str:
             code="bad-id",
         )
     return id
+
+
+AUTOMATIC_MAX = 200  # automatic checkpoints to read: peers can write any number about a work unit
+CLOCK_SKEW_MAX = 24 * 3600 * 1_000_000  # how far a node's time may be ahead of the clock, in microseconds
+_EARLIER = (
+    "SELECT n.id FROM session s CROSS JOIN node n ON n.session_id = s.session_id JOIN line l ON l.id = n.line"
+    " WHERE (s.agent_identity = :identity OR s.harness_session = :client) AND s.session_id <> :session"
+    f" AND s.session_id IN (SELECT name FROM own) AND {BY_SESSION} AND {IS_LIVE} AND {IS_WRITTEN} AND n.touched <= :until"
+    " AND CASE WHEN :asked IS NOT NULL THEN n.wu_id = :asked WHEN :unit IS NULL OR s.harness_session = :client THEN true"
+    " ELSE coalesce(n.wu_id, :unit) = :unit END ORDER BY n.touched DESC, n.id DESC LIMIT 1"
+)
+
+
+def last_checkpoint(
+    store: Store, session: str | None, unit: str | None, asked: str | None, writer: str | None = None
+) -> VersionedNode | None:
+    """Return the last checkpoint of a session, else of the work unit, else of the writer.
+
+    Args:
+        asked: A work unit that the caller named: only checkpoints of this unit count then.
+        writer: A reader identity that works without a session.
+    """
+    db = store.db()
+    said_by = "n.session_id IS NULL AND json_extract(l.body, '$.sender_identity') = ?1"
+    for condition, value in (
+        (f"n.session_id = ?1 AND {BY_SESSION}", session),
+        ("n.wu_id = ?1", unit_key(unit) or None),
+        (said_by, writer),
+    ):
+        if value is None:
+            continue
+        row = db.execute(
+            f"SELECT n.id FROM node n JOIN line l ON l.id = n.line WHERE {condition} AND {IS_LIVE} AND {IS_WRITTEN}"
+            " AND (?2 IS NULL OR n.wu_id = ?2) AND n.touched <= ?3 ORDER BY n.touched DESC, n.id DESC LIMIT 1",
+            (value, unit_key(asked) or None, _until(store)),
+        ).fetchone()
+        if row is not None:
+            return load_one(db, row[0])
+    return None
+
+
+def earlier_checkpoint(
+    store: Store, session: str, unit: str | None, asked: str | None
+) -> VersionedNode | None:
+    """Return the last checkpoint that earlier sessions of the same agent, or of the same conversation, wrote in this clone.
+
+    Args:
+        session: The present session, of this clone.
+        unit: Its work unit: a checkpoint of another one counts only in the same conversation.
+        asked: As in `last_checkpoint`.
+    """
+    own = presence.get(store, session)
+    if own is None:
+        return None
+    values = {
+        "identity": own.agent_identity, "client": own.harness_session, "session": session, "until": _until(store),
+        "unit": unit_key(unit) or None, "asked": unit_key(asked) or None,
+    }  # fmt: skip
+    row = store.db().execute(_EARLIER, values).fetchone()
+    return load_one(store.db(), row[0]) if row else None
+
+
+def automatic_ids(store: Store, session: str | None, unit: str | None) -> list[str]:
+    """Return the live automatic checkpoints that a session wrote itself, and those of a work unit, last first.
+
+    Peers write about a work unit, too: a time that is too far ahead of the clock would stay the last one.
+    """
+    rows = store.db().execute(
+        f"SELECT n.id FROM node n JOIN line l ON l.id = n.line WHERE ((n.session_id = ?1 AND {BY_SESSION}) OR n.wu_id = ?2)"
+        f" AND {IS_LIVE} AND NOT {IS_WRITTEN} AND n.touched <= ?3"
+        " ORDER BY n.touched DESC, n.id DESC LIMIT ?4",
+        (session, unit_key(unit) or None, _until(store), AUTOMATIC_MAX),
+    )
+    return [str(id) for (id,) in rows]
+
+
+def notes_changed(store: Store, session: str) -> int:
+    """Return when the nodes that a session wrote itself last changed, without automatic checkpoints; 0 without any."""
+    (at,) = (
+        store.db()
+        .execute(
+            "SELECT max(n.touched) FROM node n JOIN line l ON l.id = n.line WHERE n.session_id = ?1"
+            f" AND {BY_SESSION} AND n.touched <= ?2 AND {IS_WRITTEN}",
+            (session, _until(store)),
+        )
+        .fetchone()
+    )
+    return at or 0
+
+
+def _until(store: Store) -> int:
+    """Return the latest time of a node that counts: peers' clocks may be ahead, and they can claim any time."""
+    return store.now() + CLOCK_SKEW_MAX
+
+
+NAMES_MAX = 6_000  # node and patch ids in one patch: a line has at most 256 KiB
+TRAILERS_MAX = 20
+
+
+def record(
+    store: Store,
+    caller: Caller,
+    lines: Sequence[tuple[str, bytes]],
+    what: str,
+    *,
+    text: str = "",
+    nodes: Sequence[str] = (),
+    wu: str | None = None,
+) -> Appended:
+    """Append lines in one commit.
+
+    Args:
+        what: The action, for the subject: `discovery The parser drops tabs`.
+        text: The body of the commit.
+        nodes: The ids for its trailers.
+
+    Raises:
+        StoreError: The store could not be written. Nothing was recorded.
+    """
+    trailers = [("Memory", id) for id in nodes[:TRAILERS_MAX]]
+    who = [(key, value) for key, value in caller.trailers() if key != "WU"]
+    message = CommitMessage(
+        caller.author,
+        cut(sanitize(f"{caller.name or caller.reader}: {what}"), SUBJECT_MAX),
+        body(text),
+        [*trailers, *([("WU", wu)] if wu else []), *who],
+    )
+    every = [*lines, *caller.keepalive(store)]
+    caller.touch(store)
+    return store.record(every, message)
+
+
+def patch_lines(
+    store: Store,
+    caller: Caller,
+    node_ids: Iterable[str],
+    content: PatchContent,
+    *,
+    clear: Sequence[str] = (),
+    names_max: int = NAMES_MAX,
+) -> list[tuple[str, bytes]]:
+    """Return the lines that change fields of nodes: usually one, whatever the number of nodes.
+
+    If a field is too large for a patch of several nodes, each node gets its own patch.
+
+    Args:
+        names_max: The number of node and patch ids in one patch.
+
+    Raises:
+        RecordError, SecretError: A value is invalid.
+    """
+    db = store.db()
+    lines = []
+    alone = bool(too_large(content))
+    for some, after in _portions(db, sorted(set(node_ids)), 1 if alone else names_max, names_max):
+        fields: PatchFields = {
+            **content,
+            "sender_identity": caller.reader,
+            "sender_session": caller.session_id,
+            "sender_name": caller.name,
+            "id": store.new_id("patch"),
+            "node_ids": some,
+            "after": after,
+            "clear": list(clear),
+        }
+        lines.append(store.line("patch", fields))
+    return lines
+
+
+def _portions(
+    db: sqlite3.Connection, node_ids: Sequence[str], most: int, names_max: int
+) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield node ids and their latest patches, in portions that fit in a line.
+
+    Args:
+        most: The maximum number of nodes in a portion.
+        names_max: The maximum number of nodes and patches in it.
+    """
+    heads = _latest_patches(db, node_ids)
+    some: list[str] = []
+    after: dict[str, None] = {}
+    for id in node_ids:
+        more = heads.get(id, [])
+        if some and (len(some) >= most or len(some) + len(after) + 1 + len(more) > names_max):
+            yield some, list(after)
+            some, after = [], {}
+        some.append(id)
+        after.update(dict.fromkeys(more))
+    if some:
+        yield some, list(after)
+
+
+def _latest_patches(db: sqlite3.Connection, node_ids: Sequence[str]) -> dict[str, list[str]]:
+    """Return the patches of each node that no other patch of it follows, by node id."""
+    changes_by_id = patches_of(db, node_ids)
+    order = order_of(changes_by_id)
+    found: dict[str, list[str]] = {}
+    known: dict[tuple[bytes, ...], list[str]] = {}
+    for id, of in changes_by_id.items():
+        changes = by_id(of).values()
+        lines = tuple(change.line for change in changes)
+        if lines not in known:
+            known[lines] = sorted(change.id for change in CausalOrder(changes, order).heads(changes))
+        found[id] = known[lines]
+    return found
 
 
 # For a node without patches. Binding an empty text is four times as fast as binding None.

@@ -15,7 +15,7 @@ from ..errors import UsageError, check_limit
 from ..order.causal import find_cycles
 from ..outcome import Outcome, command
 from ..records.ids import unit_key
-from . import anchors, edit, node_fields, relations, stored_nodes, write
+from . import anchors, edit, node_fields, relations, stored_nodes
 from .candidates import SEEN
 from .listing import UNLINKED
 from .stored_nodes import HAS_PATHS, IS_SUMMARIZED, has_tag
@@ -326,9 +326,11 @@ def promote(
     found.recorded = found.already = before is not None
     if unit is not None and before is None:
         marks: PatchContent = {"closed": True, "reason": f"became {unit}", "metadata": {"promoted_to": unit}}
-        lines = write.patches(store, caller, [source.id], marks)
+        lines = stored_nodes.patch_lines(store, caller, [source.id], marks)
         subject = f"{source.id} became {unit}: {edit.summary_line(source)}"
-        done = write.record(store, caller, lines, subject, text=source.content, nodes=[source.id], wu=unit)
+        done = stored_nodes.record(
+            store, caller, lines, subject, text=source.content, nodes=[source.id], wu=unit
+        )
         found.recorded, found.commit = True, done.commit
     if found.recorded:
         found.next = [command("gitmem", "show", source.id), "gitmem mem triage"]

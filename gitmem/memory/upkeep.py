@@ -10,7 +10,7 @@ from ..agents import presence
 from ..commit_message import sanitize
 from ..errors import UsageError
 from ..outcome import Outcome, Struct, command
-from . import decay, reader_store, stored_nodes, write
+from . import decay, reader_store, stored_nodes
 from .decay import HALF_LIFE_MICROS, THRESHOLD, validate
 from .edit import LISTED_MAX
 from .listing import Filter
@@ -83,7 +83,7 @@ def archive(
     half_life: int = HALF_LIFE_MICROS,
     dry_run: bool = False,
     now: int | None = None,
-    names_max: int = write.NAMES_MAX,
+    names_max: int = stored_nodes.NAMES_MAX,
 ) -> Archived:
     """Archive every node whose decay score is below a threshold, in one commit; the caller's private nodes, too.
 
@@ -106,9 +106,9 @@ def archive(
     found = nodes_to_archive(store.db(), now=now, threshold=threshold, half_life=half_life)
     found.dry_run = dry_run
     for ids in reader_store.by_place(store, [] if dry_run else found.archived_ids):
-        lines = write.patches(store, caller, ids, found.patch, names_max=names_max)
+        lines = stored_nodes.patch_lines(store, caller, ids, found.patch, names_max=names_max)
         text = commit_body({id: found.scores[id] for id in ids}, found.reason)
-        done = write.record(
+        done = stored_nodes.record(
             store, caller, lines, f"archives {format_count(len(ids))} by decay", text=text, nodes=ids
         )
         found.commit, found.recorded = found.commit or done.commit, True
@@ -356,19 +356,19 @@ def _removed(
 def _write(store: Store, caller: Caller, found: CleanupResult, reasons: Mapping[str, list[str]]) -> None:
     lines, body, done = [], [], []
     for reason, ids in sorted(reasons.items()):
-        lines += write.patches(store, caller, ids, {"deleted": True, "reason": reason})
+        lines += stored_nodes.patch_lines(store, caller, ids, {"deleted": True, "reason": reason})
         body += [f"Deleted {format_count(len(ids))}: {reason}", *(f"- {id}" for id in ids[:LISTED_MAX]), ""]
     if found.removed_ids:
         done.append(f"deletes {format_count(len(found.removed_ids))}")
     decayed = found.decay_result
     archived = decayed.archived_ids if decayed is not None else []
     if decayed is not None and archived:
-        lines += write.patches(store, caller, archived, decayed.patch)
+        lines += stored_nodes.patch_lines(store, caller, archived, decayed.patch)
         body.append(commit_body(decayed.scores, decayed.reason))
         done.append(f"archives {len(archived)}")
     if lines:
         what, named = f"cleans up: {' and '.join(done)}", [*found.removed_ids, *archived]
-        written = write.record(store, caller, lines, what, text="\n".join(body), nodes=named)
+        written = stored_nodes.record(store, caller, lines, what, text="\n".join(body), nodes=named)
         found.commit, found.recorded = written.commit, True
     if decayed is not None:
         decayed.dry_run = False
@@ -438,9 +438,9 @@ def delete(
     found.warnings = [*filter(None, [caller.remark]), *_lasting_node_warnings(store, found.ids)]
     every = [] if dry_run else [*found.ids]
     for ids in reader_store.by_place(store, every) if by_filter else filter(None, [every]):
-        lines = write.patches(store, caller, ids, {"deleted": True, "reason": reason or REASON})
+        lines = stored_nodes.patch_lines(store, caller, ids, {"deleted": True, "reason": reason or REASON})
         what = f"deletes {ids[0] if len(ids) == 1 else format_count(len(ids))}"
-        done = write.record(store, caller, lines, what, text=reason or "", nodes=ids)
+        done = stored_nodes.record(store, caller, lines, what, text=reason or "", nodes=ids)
         found.commit, found.recorded = found.commit or done.commit, True
     found.next = _next_after_delete(found)
     return found

@@ -6,7 +6,7 @@ from .. import records
 from ..agents import mailbox, presence, vocabulary
 from ..commit_message import cut, sanitize
 from ..errors import UsageError
-from ..memory import checkpoints, live_pieces, session_checkpoints
+from ..memory import checkpoints, live_pieces, stored_nodes
 from ..order.task import HANDOFF
 from ..order.thread import FoldedThread
 from ..outcome import Outcome, command
@@ -272,9 +272,9 @@ class Bundle:
     def _add_checkpoint(self) -> None:
         session, wu, caller = self._caller.session_id, self._wu, self._caller
         identity = None if session else caller.reader
-        node = session_checkpoints.last_checkpoint(self._store, session, None, wu, identity)
+        node = stored_nodes.last_checkpoint(self._store, session, None, wu, identity)
         if node is None and session is not None:
-            node = session_checkpoints.earlier_checkpoint(self._store, session, caller.wu_id, wu)
+            node = stored_nodes.earlier_checkpoint(self._store, session, caller.wu_id, wu)
         if node is not None and node.sensitive:
             self.left_out.append(LeftOut(node.id, "is sensitive"))
         elif node is not None and not self._is_left_out(node.id, None, None, 0):

@@ -12,7 +12,7 @@ from ..agents.descriptions import sender_name
 from ..commit_message import cut, sanitize
 from ..log.lines import LAST_MICROS, format_at
 from ..memory import stored_nodes
-from ..memory.session_checkpoints import PREFIX
+from ..memory.node_tables import PREFIX
 from ..order.task import HANDOFF, sender_of
 from ..outcome import Outcome, command
 from ..text.sanitize import SEPARATOR, first_of

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitmem import records
-from gitmem.memory import decay, edit, listing, upkeep, write
+from gitmem.memory import decay, edit, listing, stored_nodes, upkeep
 from tests.profiles import up_to
 
 from ..sandbox import DAY, START, Clock, carry, new_repo
@@ -310,7 +310,7 @@ def test_property_archiving_commutes_with_promotion_and_with_changes(
         promote(store, source, "mem-promoted")
         fields = {"tags": ["pattern"], "reason": None, "metadata": {"attempts": 2}}
         caller = somebody()
-        lines = write.patches(store, caller, [source], fields)  # type: ignore[arg-type]  # all that is asked of it
+        lines = stored_nodes.patch_lines(store, caller, [source], fields)  # type: ignore[arg-type]  # all that is asked of it
         store.take(line for _, line in lines)
 
     # What is said anew is younger: it is judged as it was, so that only the order differs.

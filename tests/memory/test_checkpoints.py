@@ -13,7 +13,7 @@ from gitmem.agents import lifecycle
 from gitmem.agents.delivery import delivery_lock
 from gitmem.errors import UsageError
 from gitmem.git.processes import GitTimeoutError
-from gitmem.memory import checkpoints, context, edit, session_checkpoints
+from gitmem.memory import checkpoints, context, edit, stored_nodes
 from gitmem.memory.checkpoints import checkpoint
 from gitmem.records import SecretError
 
@@ -185,7 +185,7 @@ def test_it_has_what_else_its_writer_gives(desk: Desk) -> None:
 
 def test_a_peer_s_automatic_checkpoints_of_a_work_unit_are_not_all_read() -> None:
     """Peers choose their number; the last ones are read."""
-    most = session_checkpoints.AUTOMATIC_MAX
+    most = stored_nodes.AUTOMATIC_MAX
     fields = {
         "type": "checkpoint", "lifecycle": "wu", "content": "x", "wu_id": "WU-7",
         "sender_identity": "test:worker:raw", "metadata": {"trigger": "auto-pre-compact"},
@@ -195,7 +195,7 @@ def test_a_peer_s_automatic_checkpoints_of_a_work_unit_are_not_all_read() -> Non
         for number in range(most + 3)
     )
 
-    found = session_checkpoints.automatic_ids(lines, None, "wu-7")  # type: ignore[arg-type]
+    found = stored_nodes.automatic_ids(lines, None, "wu-7")  # type: ignore[arg-type]
 
     assert found == [f"mem-{number:04}" for number in range(most + 2, 2, -1)]
 
@@ -259,7 +259,7 @@ def test_a_superseded_automatic_checkpoint_is_not_the_saved_state(desk: Desk) ->
     desk.change(old.id, tags=["later"])
 
     assert new.id in saved_line(desk)
-    assert session_checkpoints.automatic_ids(desk.store, desk.session.session_id, None) == [new.id]
+    assert stored_nodes.automatic_ids(desk.store, desk.session.session_id, None) == [new.id]
 
 
 def test_a_peer_s_note_of_the_future_hides_no_change(desk: Desk) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gitmem.agents import lifecycle
 from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
-from gitmem.memory import context, edit, relations, session_checkpoints
+from gitmem.memory import context, edit, relations
 from gitmem.memory.context import Recovered
 from gitmem.signals import send
 from tests.profiles import up_to
@@ -80,7 +80,7 @@ def test_an_agent_that_comes_back_learns_who_it_is_how_far_it_was_and_what_happe
         f"You are Planck ({session}): export GITMEM_SESSION={session}",
         "",
         "## Last checkpoint",
-        f"- [{last}] (2026-10-26 07:33Z, Planck): Checkpoint: half done",
+        f"- [{last}] (2026-10-26 07:33 UTC, Planck): Checkpoint: half done",
         "  next steps: docs",
         "  | ## Roster",
         "  progress: tests green",
@@ -286,9 +286,9 @@ def test_a_superseded_checkpoint_is_not_the_last_one(desk: Desk) -> None:
     right = desk.write("Checkpoint: half done", type="checkpoint")
     desk.clock.forward(DAY)
     wrong = desk.write("Checkpoint: all done", type="checkpoint")
-    assert session_checkpoints.last_text(desk.store.db(), desk.session.session_id) == "all done"
+    assert desk.store.domain.last_checkpoint(desk.store.db(), desk.session.session_id) == "all done"
 
     relations.relate(desk.store, desk.caller, right, "supersedes", wrong)
 
     assert context.recover(desk.store, desk.caller).checkpoint.id == right  # type: ignore[union-attr]
-    assert session_checkpoints.last_text(desk.store.db(), desk.session.session_id) == "half done"
+    assert desk.store.domain.last_checkpoint(desk.store.db(), desk.session.session_id) == "half done"

@@ -16,7 +16,7 @@ from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import StoreError, UsageError
 from gitmem.index import catch_up
 from gitmem.log.lines import CommitMessage
-from gitmem.memory import checkpoints, context, edit, knowledge, listing, session_checkpoints, triage
+from gitmem.memory import checkpoints, context, edit, knowledge, listing, stored_nodes, triage
 from gitmem.records import ids
 from gitmem.records.ids import keyed_id
 from gitmem.signals import announcements, gate, history, inbox, send
@@ -334,7 +334,7 @@ def test_every_comparison_takes_two_spellings_as_one(store: Store, typed: str, a
     assert {each.id for each in listing.by_wu(store, asked)} == {node.id, note.id}
     assert node.id in {each.id for each in listing.ready(store, asked).nodes}
     assert "found" in context.context_at(store, None, wu=asked).block
-    assert session_checkpoints.last_checkpoint(store, None, asked, None).id == note.id  # type: ignore[union-attr]
+    assert stored_nodes.last_checkpoint(store, None, asked, None).id == note.id  # type: ignore[union-attr]
     assert [each.id for each in triage.listing(store, wu=asked).discoveries] == [node.id]
     assert knowledge.summarize(store, planck, asked).source_ids == [node.id]
 
