@@ -349,7 +349,7 @@ ANY_OBJECT = (
     "gitmem.outcome", "gitmem.records", "gitmem.importers", "gitmem.conformance", "gitmem.clients", "cli.hooks",
     "gitmem.memory.sources", "cli.render.output",
     "gitmem.api.memory", "gitmem.memory.edit", "gitmem.memory.edit", "gitmem.api.guard",  # what callers give
-    "cli.main", "cli.parser", "cli.commands.memory_write",  # options of any command
+    "cli.main", "cli.parser", "cli.commands.memory",  # options of any command
 )  # fmt: skip
 # And functions: their names end in one of these.
 ANY_OBJECT_IN = ("as_json", "metadata", "fields", "error_object", "complete", "with_seen", "line", "relate")

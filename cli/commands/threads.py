@@ -55,9 +55,9 @@ def thread(at: Environment, id: AnyId, limit: ThreadLimit = None) -> None:
 def show(at: Environment, id: AnyId) -> int:
     """Show one record or memory node in full, and its commit. Does not mark signals as delivered."""
     if id.startswith("mem-"):
-        from . import memory_read
+        from . import memory
 
-        return memory_read.show(at, id)
+        return memory.show(at, id)
     from gitmem.signals import history
 
     found = history.show(at.store(), id)

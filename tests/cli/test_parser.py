@@ -258,7 +258,7 @@ def test_no_command_imports_typer_or_another_heavy_module() -> None:
         check=True, timeout=60,
     )  # fmt: skip
 
-    assert "cli.commands.memory_write" in done.stdout.split()
+    assert "cli.commands.memory" in done.stdout.split()
     assert set(done.stdout.split()) & slow == set()
 
 

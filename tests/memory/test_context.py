@@ -211,7 +211,7 @@ def test_sections_and_lines_have_their_form(desk: Desk) -> None:
         f"- [{summary}] (2026-10-26, Planck): All of it",
         "",
         "## WU Context",
-        f"- [{note}] (2026-10-26 07:33Z, Planck): Half done",
+        f"- [{note}] (2026-10-26 07:33 UTC, Planck): Half done",
         "",
         "## Discoveries",
         f"- [{bug}] (2026-10-26, Planck, P1, bug): The parser drops tabs",
@@ -572,7 +572,7 @@ def test_the_last_checkpoint_is_in_it_once_and_with_its_next_steps(desk: Desk) -
     found = of(desk, roster=False)
 
     assert found.block.split("\n")[3:] == [
-        f"- [{last}] (2026-10-26 07:33Z, Planck): Checkpoint: half",
+        f"- [{last}] (2026-10-26 07:33 UTC, Planck): Checkpoint: half",
         "  next steps: docs",
     ]
 
