@@ -115,15 +115,9 @@ def named(text: str) -> list[NameToken]:
     return [_known.get(name) or _learn(name) for name in found]
 
 
-def find_words(
-    text: str, wanted: Callable[[str], bool], starts: Iterable[str]
-) -> Iterator[tuple[int, int, str]]:
-    """Yield the start, end and word of each wanted word of a text; a name that only matches as a whole is one word.
-
-    Args:
-        starts: Prefixes of all wanted words: the rest of the text is not split.
-    """
-    for start, end in _near(text, starts) if text.isascii() else _spans(text):
+def find_words(text: str, wanted: Callable[[str], bool]) -> Iterator[tuple[int, int, str]]:
+    """Yield the start, end and word of each wanted word of a text; a name that only matches as a whole is one word."""
+    for start, end in (each.span() for each in _NAME.finditer(text.translate(_CLASSES))):
         raw = text[start:end]
         name = _known.get(raw) or _learn(raw)
         if any(map(wanted, name.parts)):
@@ -132,31 +126,6 @@ def find_words(
                     yield start + first, start + last, word
         elif name.whole and wanted(name.whole):
             yield start, end, name.whole
-
-
-def _spans(text: str) -> Iterator[tuple[int, int]]:
-    return (each.span() for each in _NAME.finditer(text.translate(_CLASSES)))
-
-
-def _near(text: str, starts: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """Yield the positions of the names of an ASCII text that contain one of these prefixes."""
-    low = text.lower()
-    offsets = []
-    for start in starts:
-        at = low.find(start)
-        while at >= 0:
-            offsets.append(at)
-            at = low.find(start, at + 1)
-    done = 0
-    for at in sorted(offsets):
-        if at < done:
-            continue
-        while at > done and (text[at - 1].isalnum() or text[at - 1] in "_-"):
-            at -= 1
-        name = _ASCII_NAME.search(text, at)
-        if name is not None:
-            yield name.span()
-            done = name.end()
 
 
 def _name_parts(raw: str) -> list[tuple[tuple[int, int], str]]:
@@ -461,7 +430,6 @@ class FtsQuery:
         some: Any of the words, and all phrases.
         words: One expression for each word of `some`.
         parts: The words that may be replaced by similar ones.
-        starts: Prefixes of all words to highlight.
 
     Args:
         similar: Words to replace by others.
@@ -490,22 +458,14 @@ class FtsQuery:
         # `WU-7` is one thing: a node with `wu` or with `7` has no part of it.
         is_number = len(groups) == 1 and len(groups[0]) == 1 and any(map(str.isnumeric, groups[0][0].parts))
         self.some = _all([*must, _any(self.words)]) if len(self.words) > 1 and not is_number else None
-        self.starts = {word[:BEGINNING_LEAST] for word in self._words}
-        self._known: dict[str, bool] = {}
 
     def marks(self, word: str) -> bool:
         """Return whether to highlight a word. Only for display: SQLite's stemmer knows more endings."""
-        found = self._known.get(word)
-        if found is None:
-            found = word in self._words or (
-                word[:BEGINNING_LEAST] in self.starts
-                and (
-                    any(word.startswith(start) for start in self._beginnings)
-                    or any(_share_stem(word, each) for each in self._words)
-                )
-            )
-            self._known[word] = found
-        return found
+        return (
+            word in self._words
+            or any(map(word.startswith, self._beginnings))
+            or any(_share_stem(word, each) for each in self._words)
+        )
 
 
 def _share_stem(one: str, other: str) -> bool:

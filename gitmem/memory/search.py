@@ -6,6 +6,8 @@ full, old nodes would be unfindable: a node of three months would need twenty ti
 
 from __future__ import annotations
 
+from itertools import islice
+
 from ..errors import StoreError, UsageError, check_limit
 from ..index.index_file import sqlite3
 from ..outcome import Outcome, command
@@ -16,7 +18,7 @@ from .listing import Filter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
     from typing import NotRequired, TypeVar, Unpack
 
     from ..agents.caller import Caller
@@ -47,6 +49,7 @@ ATTEMPTS = 3
 LONGEST = 160  # characters of the text
 BEFORE = 40  # of these before the first hit, if the text continues after the last
 READ_MAX = 16_384  # characters of a text that are searched
+HITS_MAX = 100  # of a text that are marked
 Hits = list[tuple[int, int, str]]
 Marks = list[tuple[int, int]]
 
@@ -153,8 +156,6 @@ def _recall(
     stale: bool = True,
     **filters: Unpack[FilterOptions],
 ) -> SearchResult:
-    from itertools import islice
-
     decay.validate(half_life)
     check_limit(limit, LIMIT_MAX)
     wanted = Filter(**filters)
@@ -282,7 +283,7 @@ def snippet(text: str, question: FtsQuery) -> tuple[str, Marks]:
 
         text = normalize("NFC", text)
     line = " ".join(text[:READ_MAX].split())
-    hits = list(fts.find_words(line, question.marks, question.starts))
+    hits = list(islice(fts.find_words(line, question.marks), HITS_MAX))
     start, end = _piece(line, hits)
     line = defuse_tags(line)  # before splitting: parts divided by hits could form a tag again
     shown = "…" if start else ""
@@ -304,7 +305,8 @@ def _piece(line: str, hits: Hits) -> tuple[int, int]:
     """Return the start and end of the part with the most different words, the first one if several."""
     if len(line) <= LONGEST:
         return 0, len(line)
-    first = _best(hits)
+    # The start of the part with the most different words, the first one if several.
+    first = max((hit[0] for hit in hits), key=lambda at: _count_words(hits, at), default=0)
     start = max(0, first - BEFORE)
     end = min(len(line), start + LONGEST)
     start = max(0, end - LONGEST)
@@ -317,18 +319,5 @@ def _piece(line: str, hits: Hits) -> tuple[int, int]:
     return start, end
 
 
-def _best(hits: Sequence[tuple[int, int, str]]) -> int:
-    """Return the position of the hit that starts the part with the most different words."""
-    best, most, last = 0, 0, 0
-    inside: dict[str, int] = {}
-    for start, _, word in hits:
-        while last < len(hits) and hits[last][1] <= start + LONGEST - BEFORE:
-            inside[hits[last][2]] = inside.get(hits[last][2], 0) + 1
-            last += 1
-        if len(inside) > most:
-            best, most = start, len(inside)
-        if word in inside:
-            inside[word] -= 1
-            if not inside[word]:
-                del inside[word]
-    return best
+def _count_words(hits: Hits, at: int) -> int:
+    return len({word for start, end, word in hits if start >= at and end <= at + LONGEST - BEFORE})
