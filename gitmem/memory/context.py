@@ -127,7 +127,7 @@ SECTIONS = (*candidates.SECTIONS, WORK_NOW, ROSTER, live.SECTION)
 LIMIT_PART = 4  # roster, open threads and profile get at most 1/LIMIT_PART of the budget each among others
 
 
-class Context(Outcome):
+class Context(Outcome, kw_only=True):
     """A text for an agent, and what it contains.
 
     Attributes:
@@ -141,19 +141,18 @@ class Context(Outcome):
         access_tracked: The number of nodes with a recorded access.
     """
 
-    def __init__(self, wu: str | None, block: BudgetedText, max_size: int) -> None:
-        self.wu_id = wu
-        self.block = block.text
-        self.bytes = len(block.text.encode())
-        self.max_size = max_size
-        self.included = block.included
-        self.left_out = block.left_out
-        self.shortened = block.shortened
-        self.total = sum(map(len, block.included.values())) + sum(block.left_out.values())
-        self.hidden_by_others = 0
-        self.work: PartOfAnswer | None = None
-        self.access_tracked = 0
-        self.next: list[str] = []
+    wu_id: str | None
+    block: str
+    bytes: int
+    max_size: int
+    included: dict[str, list[str]]
+    left_out: dict[str, int]
+    shortened: list[str]
+    total: int
+    hidden_by_others: int
+    work: PartOfAnswer | None
+    access_tracked: int = 0
+    next: list[str] = []
 
     @property
     def nodes(self) -> list[str]:
@@ -228,14 +227,27 @@ def context(
         limits=limits(max_size, last),
         omitted=lambda left, enough: omitted_line(left, enough, ["gitmem", "mem", "context", *again], wu),
     )  # fmt: skip
-    outcome = Context(wu, block, max_size)
-    outcome.hidden_by_others = hidden
-    outcome.work = work
+    outcome = Context(**_contents(wu, block, max_size, hidden), work=work)
     if track_access and reader is not None and outcome.nodes:
         decay.record_accesses(store, reader, outcome.nodes)
         outcome.access_tracked = len(outcome.nodes)
     outcome.next = next_commands(outcome.left_out, outcome.nodes, wu)
     return outcome
+
+
+def _contents(wu: str | None, block: BudgetedText, max_size: int, hidden: int) -> dict[str, Any]:
+    """Return the fields that a context and what is recovered have in common."""
+    return {
+        "wu_id": wu,
+        "block": block.text,
+        "bytes": len(block.text.encode()),
+        "max_size": max_size,
+        "included": block.included,
+        "left_out": block.left_out,
+        "shortened": block.shortened,
+        "total": sum(map(len, block.included.values())) + sum(block.left_out.values()),
+        "hidden_by_others": hidden,
+    }
 
 
 def _last_checkpoint(store: Store, node: VersionedNode | None) -> list[Section]:
@@ -342,7 +354,7 @@ ORDER = (
 )
 
 
-class Recovered(Outcome):
+class Recovered(Outcome, kw_only=True):
     """A text for an agent that resumes work, and what it contains; see `Context` for the shared attributes.
 
     Attributes:
@@ -350,21 +362,20 @@ class Recovered(Outcome):
         since: The changes of the repository since; None without a checkpoint, or without a commit to compare.
     """
 
-    def __init__(self, wu: str | None, block: BudgetedText, max_size: int) -> None:
-        self.session_id: str | None = None
-        self.display_name: str | None = None
-        self.wu_id = wu
-        self.checkpoint: VersionedNode | None = None
-        self.since: ChangesSince | None = None
-        self.block = block.text
-        self.bytes = len(block.text.encode())
-        self.max_size = max_size
-        self.included = block.included
-        self.left_out = block.left_out
-        self.shortened = block.shortened
-        self.total = sum(map(len, block.included.values())) + sum(block.left_out.values())
-        self.hidden_by_others = 0
-        self.next: list[str] = []
+    session_id: str | None
+    display_name: str | None
+    wu_id: str | None
+    checkpoint: VersionedNode | None
+    since: ChangesSince | None
+    block: str
+    bytes: int
+    max_size: int
+    included: dict[str, list[str]]
+    left_out: dict[str, int]
+    shortened: list[str]
+    total: int
+    hidden_by_others: int
+    next: list[str] = []
 
 
 def recover(
@@ -428,11 +439,10 @@ def recover(
         omitted=lambda left, enough: omitted_line(left, enough, ["gitmem", "mem", "recover", *again], unit),
         always=bool(identity or hidden),
     )
-    outcome = Recovered(unit, block, max_size)
-    outcome.hidden_by_others = hidden
-    outcome.session_id = own
-    outcome.display_name = reader.name if reader is not None else None
-    outcome.checkpoint, outcome.since = checkpoint, since
+    outcome = Recovered(
+        **_contents(unit, block, max_size, hidden),
+        session_id=own, display_name=reader.name if reader is not None else None, checkpoint=checkpoint, since=since,
+    )  # fmt: skip
     outcome.next = _next(store, outcome, identity)
     return outcome
 

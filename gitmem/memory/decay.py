@@ -82,20 +82,18 @@ def validate(half_life: int, threshold: float = THRESHOLD) -> None:
 class Stats(Outcome):
     """The access count of a node, its last access and its decay score now."""
 
-    def __init__(self, node: VersionedNode, score: float) -> None:
-        self.node_id = node.id
-        self.count = node.accesses
-        self.last_accessed_at = node.last_accessed_at
-        self.score = score
+    node_id: str
+    count: int
+    last_accessed_at: str | None
+    score: float
 
 
 class Accessed(Outcome):
     """The accesses of some nodes; `recorded` is true if an access was added just now."""
 
-    def __init__(self, accesses: Sequence[Stats], recorded: bool) -> None:
-        self.accesses = list(accesses)
-        self.recorded = recorded
-        self.next = [command("gitmem", "show", each.node_id) for each in self.accesses[:1]]
+    accesses: list[Stats]
+    recorded: bool
+    next: list[str]
 
 
 def record_accesses(
@@ -140,19 +138,8 @@ def record_accesses(
         store.record(
             lines, CommitMessage(caller.author, subject, "", [("Agent", caller.reader)]), deferred=True
         )
-    return _answer(store, found, half_life, recorded=bool(lines))
-
-
-def accesses_of(store: Store, node_ids: Sequence[str], *, half_life: int = HALF_LIFE_MICROS) -> Accessed:
-    """Return the accesses of nodes, without recording any.
-
-    Raises:
-        UsageError: An id is unknown here.
-    """
-    validate(half_life)
-    db = store.db()
-    found = list(dict.fromkeys(stored_nodes.find_node(db, text) for text in node_ids))
-    return _answer(store, found, half_life, recorded=False)
+    shown = [command("gitmem", "show", id) for id in found[:1]]
+    return Accessed(_stats(store, found, half_life), bool(lines), shown)
 
 
 def stats(store: Store, id: str, *, half_life: int = HALF_LIFE_MICROS) -> Stats:
@@ -161,11 +148,14 @@ def stats(store: Store, id: str, *, half_life: int = HALF_LIFE_MICROS) -> Stats:
     Raises:
         UsageError: The id is unknown here.
     """
-    return accesses_of(store, [id], half_life=half_life).accesses[0]
+    validate(half_life)
+    found = stored_nodes.find_node(store.db(), id)
+    return _stats(store, [found], half_life)[0]
 
 
-def _answer(store: Store, found: Sequence[str], half_life: int, *, recorded: bool) -> Accessed:
+def _stats(store: Store, ids: Sequence[str], half_life: int) -> list[Stats]:
     now = store.now()
-    nodes = stored_nodes.load(store.db(), found)
-    each = [Stats(node, score(node, now=now, half_life=half_life)) for node in nodes]
-    return Accessed(each, recorded)
+    return [
+        Stats(node.id, node.accesses, node.last_accessed_at, score(node, now=now, half_life=half_life))
+        for node in stored_nodes.load(store.db(), ids)
+    ]

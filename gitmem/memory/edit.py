@@ -165,13 +165,12 @@ class NodesCreated(Outcome):
 class NodesChanged(Outcome):
     """The nodes changed. `dry_run` is always false: it is kept for programs that read it."""
 
-    def __init__(self, ids: Sequence[str], commit: str | None) -> None:
-        self.ids = list(ids)
-        self.commit = commit
-        self.recorded = bool(ids)
-        self.dry_run = False
-        self.warnings: list[str] = []
-        self.next: list[str] = []
+    ids: list[str]
+    commit: str | None = None
+    recorded: bool = True
+    dry_run: bool = False
+    warnings: list[str] = []
+    next: list[str] = []
 
 
 def create(

@@ -68,26 +68,36 @@ class Listing(Outcome):
         total: The number of matching nodes; `more` of them are not shown.
     """
 
-    def __init__(self, nodes: Sequence[VersionedNode], stale: Mapping[str, str], total: int) -> None:
-        self.nodes = list(nodes)
-        self.stale = {node.id: stale[node.id] for node in self.nodes if node.id in stale}
-        self.superseded: dict[str, str] = {}
-        self.total = total
-        self.more = total - len(self.nodes)
-        self.next: list[str] = []
+    nodes: Sequence[VersionedNode]
+    stale: dict[str, str]
+    superseded: dict[str, str]
+    total: int
+    more: int
+    next: list[str] = []
 
     def as_json(self) -> dict[str, object]:
         """Return the JSON form; a node whose files have changed has the extent in `stale`."""
-        facts = {"stale": self.stale, "superseded_by": self.superseded}
-        return {
-            "nodes": [
-                node.as_json() | {name: of[node.id] for name, of in facts.items() if node.id in of}
-                for node in self.nodes
-            ],
-            "total": self.total,
-            "more": self.more,
-            "next": list(self.next),
-        }
+        nodes = with_facts(self.nodes, stale=self.stale, superseded_by=self.superseded)
+        return {"nodes": nodes, "total": self.total, "more": self.more, "next": list(self.next)}
+
+
+def with_facts(nodes: Sequence[VersionedNode], **facts: Mapping[str, str]) -> list[dict[str, object]]:
+    """Return the JSON form of nodes, each with those facts that there are about it."""
+    return [
+        node.as_json() | {name: of[node.id] for name, of in facts.items() if node.id in of} for node in nodes
+    ]
+
+
+_OTHERS = ("wu", "type", "tags", "path", "status", "include_archived")
+# Conditions of filters on one column, and the words that are valid.
+_COMPARED: dict[str, tuple[str, Sequence[str] | None]] = {
+    "lifecycle": ("n.lifecycle = ?", node_fields.LIFECYCLES),
+    "priority": ("n.priority = ?", node_fields.PRIORITIES),
+    "session": ("n.session_id = ?", None),
+    "lane": ("n.lane = ?", None),
+    "since": ("n.touched >= ?", None),
+    "before": ("n.created < ?", None),
+}
 
 
 class Filter:
@@ -108,55 +118,35 @@ class Filter:
         UsageError: A value is unknown.
     """
 
-    def __init__(  # noqa: C901  (one condition for each option)
-        self,
-        *,
-        wu: str | None = None,
-        type: str | None = None,
-        lifecycle: str | None = None,
-        tags: Sequence[str] = (),
-        path: str | None = None,
-        session: str | None = None,
-        lane: str | None = None,
-        priority: str | None = None,
-        status: str | None = None,
-        since: int | None = None,
-        before: int | None = None,
-        include_archived: bool = False,
-    ) -> None:
+    def __init__(self, **given: Unpack[FilterOptions]) -> None:
+        if unknown := given.keys() - {*_OTHERS, *_COMPARED}:
+            raise TypeError(f"Unknown filters: {', '.join(sorted(unknown))}")
         self._conditions: list[str] = []
         self.values: list[object] = []
-        self.given = any((wu, type, lifecycle, tags, path, session, lane, priority, status, since, before))
-        tags = [*tags]
-        if type is not None:
+        self.given = any(value for name, value in given.items() if name != "include_archived")
+        tags = [*given.get("tags", ())]
+        if (type := given.get("type")) is not None:
             word, more = node_fields.node_type(type)
             self._add("n.type = ?", word)
             tags += more
-        if wu == UNLINKED:
+        if (wu := given.get("wu")) == UNLINKED:
             self._add("n.wu_id IS NULL")
         elif wu is not None:
             self._add("n.wu_id = ?", unit_key(node_fields.work_unit(wu)))
-        if lifecycle is not None:
-            self._add("n.lifecycle = ?", node_fields.one_of("lifecycle", lifecycle, node_fields.LIFECYCLES))
-        if priority is not None:
-            self._add("n.priority = ?", node_fields.one_of("priority", priority, node_fields.PRIORITIES))
         for tag in tags:
             self._add(has_tag(), node_fields.tag(tag))
-        if path is not None:
+        if (path := given.get("path")) is not None:
             self._add_path(path)
-        for column, text in (("session_id", session), ("lane", lane)):
-            if text is not None:
-                self._add(f"n.{column} = ?", text)
-        if since is not None:
-            self._add("n.touched >= ?", since)
-        if before is not None:
-            self._add("n.created < ?", before)
-        if status is not None:
-            word = node_fields.one_of("status", status, STATUSES)
-            self._add("n.state = ?", STATUSES.index(word))
+        for name, (condition, checked) in _COMPARED.items():
+            if (value := given.get(name)) is not None:
+                self._add(
+                    condition, value if checked is None else node_fields.one_of(name, str(value), checked)
+                )
+        if (status := given.get("status")) is not None:
+            self._add("n.state = ?", STATUSES.index(node_fields.one_of("status", status, STATUSES)))
         else:
             # A literal, not a parameter: only then can SQLite use the partial indexes of visible nodes.
-            self._add("1" if include_archived else f"n.state < {HIDDEN}")
+            self._add("1" if given.get("include_archived") else f"n.state < {HIDDEN}")
 
     def _add(self, condition: str, *given: object) -> None:
         self._conditions.append(condition)
@@ -207,8 +197,9 @@ def listing(
     up = "ASC" if reverse else "DESC"
     order = f"n.touched {up}, n.id {up}"
     nodes, more = stored_nodes.select_page(db, wanted.where, wanted.values, order=order, limit=limit)
-    found = Listing(nodes, anchors.stale(store, nodes), len(nodes) + more)
-    found.superseded = relations.ends_of(db, [node.id for node in found.nodes])
+    stale = anchors.stale(store, nodes)
+    superseded = relations.ends_of(db, [node.id for node in nodes])
+    found = Listing(nodes, stale, superseded, len(nodes) + more, more)
     found.next = _next(found)
     return found
 
@@ -248,11 +239,10 @@ ACTIONABLE = ("discovery",)  # the types of nodes that somebody can take up
 class Blocker(Outcome):
     """An open node that blocks others, with its first line."""
 
-    def __init__(self, node: VersionedNode) -> None:
-        self.id = node.id
-        self.title = first_line(node)
-        self.priority = node.priority
-        self.wu_id = node.wu_id
+    id: str
+    title: str
+    priority: str | None
+    wu_id: str | None
 
 
 class Blocked(Outcome):
@@ -323,7 +313,10 @@ def ready(
     found.blocked = [Blocked(node, by[node.id]) for node in stored_nodes.load(db, held[:limit])]
     found.more_blocked = max(0, len(held) - limit)
     named = {id for each in found.blocked for id in each.blocked_by[:BLOCKERS_MAX]}
-    known = {node.id: Blocker(node) for node in stored_nodes.load(db, sorted(named))}
+    known = {
+        node.id: Blocker.taken_from(node, title=first_line(node))
+        for node in stored_nodes.load(db, sorted(named))
+    }
     for each in found.blocked:
         each.blockers = [known[id] for id in each.blocked_by[:BLOCKERS_MAX]]
     found.circles = cycles_of(db, by)
@@ -360,12 +353,7 @@ def _open_ids(
     condition = f"{' AND '.join(where)} AND n.lifecycle IS NOT 'ephemeral' AND NOT {IS_SUMMARIZED}{relations.and_live(db)}"
     ranks = " ".join(f"WHEN '{each}' THEN {rank}" for rank, each in enumerate(node_fields.PRIORITIES))
     order = f"CASE n.priority {ranks} ELSE {LAST} END, {stored_nodes.OLDEST}"
-    ids = stored_nodes.select_ids(db, condition, values, order=order)
-    if not include_archived:
-        return ids
-    archived = stored_nodes.select(db, f"{condition} AND n.state = {HIDDEN}", values)
-    closed = {node.id for node in archived if node.closed}
-    return [id for id in ids if id not in closed]
+    return stored_nodes.select_ids(db, condition, values, order=order)
 
 
 def _marks(values: Sequence[str]) -> str:
@@ -406,24 +394,20 @@ def cycles_of(db: sqlite3.Connection, by: Mapping[str, list[str]]) -> list[list[
 
 
 def _next_of_ready(found: Ready, limit: int, type: str | None) -> list[str]:
-    more = []
     unit = ["--wu", found.wu_id] if found.wu_id is not None else []
+    if found.circles and not found.nodes:
+        to_id, from_id = found.circles[0][:2]
+        return [command("gitmem", "mem", "relate", from_id, "blocks", to_id, "--remove")]
+    first = [node.id for node in found.nodes[:1]] or [
+        id for each in found.blocked[:1] for id in each.blocked_by[:1]
+    ]
+    if not first:
+        return [command("gitmem", "mem", "list", *unit)] if unit else []
+    more = []
     if found.more or found.more_blocked:
         of_type = ["--type", type] if type else []
         more = [command("gitmem", "mem", "ready", *unit, *of_type, "--limit", str(5 * limit))]
-    if found.nodes:
-        first = found.nodes[0].id
-        return [
-            command("gitmem", "show", first),
-            *more,
-            *([command("gitmem", "mem", "context", *unit)] if unit else []),
-        ]
-    if found.circles:
-        from_id, to_id = found.circles[0][1], found.circles[0][0]
-        return [command("gitmem", "mem", "relate", from_id, "blocks", to_id, "--remove")]
-    if found.blocked:
-        return [command("gitmem", "show", found.blocked[0].blocked_by[0]), *more]
-    return [command("gitmem", "mem", "list", *unit)] if unit else []
+    return [command("gitmem", "show", first[0]), *more]
 
 
 PROJECT = "Project"
@@ -441,32 +425,21 @@ class Exported(Outcome):
         superseded: The live ends of superseded nodes, by node id; JSON has each in `superseded_by` of the node.
     """
 
-    def __init__(
-        self, format: str, filters: Mapping[str, str | list[str] | bool], nodes: Sequence[VersionedNode]
-    ) -> None:
-        self.format = format
-        self.count = len(nodes)
-        self.filters = dict(filters)
-        self.nodes = list(nodes)
-        self.superseded: dict[str, str] = {}
-        self.next: list[str] = ["gitmem mem list"]
+    format: str
+    count: int
+    filters: dict[str, str | list[str] | bool]
+    nodes: Sequence[VersionedNode]
+    superseded: dict[str, str]
+    next: list[str] = ["gitmem mem list"]
 
     def as_json(self) -> dict[str, object]:
         """Return the JSON form."""
-        return {
-            "format": self.format,
-            "count": self.count,
-            "filters": dict(self.filters),
-            "nodes": self._nodes(),
-            "next": list(self.next),
-        }
+        found = super().as_json()
+        del found["superseded"]
+        return found | {"nodes": self._nodes()}
 
-    def _nodes(self) -> list[object]:
-        live = self.superseded
-        return [
-            node.as_json() | ({"superseded_by": live[node.id]} if node.id in live else {})
-            for node in self.nodes
-        ]
+    def _nodes(self) -> list[dict[str, object]]:
+        return with_facts(self.nodes, superseded_by=self.superseded)
 
     @property
     def document(self) -> str:
@@ -505,9 +478,9 @@ def export(
     filters = {
         "wu": wu, "type": type, "lifecycle": lifecycle, "tags": list(tags), "includeArchived": include_archived,
     }  # fmt: skip
-    found = Exported(word, {key: value for key, value in filters.items() if value}, nodes)
-    found.superseded = relations.ends_of(db, [node.id for node in nodes])
-    return found
+    superseded = relations.ends_of(db, [node.id for node in nodes])
+    given: dict[str, str | list[str] | bool] = {key: value for key, value in filters.items() if value}
+    return Exported(word, len(nodes), given, nodes, superseded)
 
 
 def _json(value: object) -> str:

@@ -202,13 +202,14 @@ RELATIONS_MAX = 100  # of one node in an answer
 class RelationResult(Outcome):
     """A relation that was recorded or removed."""
 
-    def __init__(self, relation_key: tuple[str, str, str], removed: bool, commit: str | None) -> None:
-        self.from_id, self.to_id, self.type = relation_key
-        self.removed = removed
-        self.commit = commit
-        self.recorded = True
-        self.warnings: list[str] = []
-        self.next: list[str] = []
+    from_id: str
+    to_id: str
+    type: str
+    removed: bool
+    commit: str | None
+    recorded: bool = True
+    warnings: list[str] = []
+    next: list[str] = []
 
 
 class RelationEvent:
@@ -247,7 +248,7 @@ def relate(
     line_ = line(store, caller, source, kind, target, removed=remove, metadata=metadata)
     verb = f"no longer {kind}" if remove else kind
     done = stored_nodes.record(store, caller, [line_], f"{source} {verb} {target}", nodes=[source, target])
-    related = RelationResult((source, target, kind), remove, done.commit)
+    related = RelationResult(source, target, kind, remove, done.commit)
     related.warnings = [each for each in (caller.remark, remark, other) if each]
     related.next = [command("gitmem", "show", source)]
     return related

@@ -357,7 +357,7 @@ def archive(store: Store, caller: Caller, node_ids: Sequence[str], *, reason: st
     hidden = [node for node in stored_nodes.load(db, found) if node.is_hidden]
     gone = {node.id for node in hidden}
     some = [id for id in found if id not in gone]
-    changed = edit.NodesChanged([], None)
+    changed = edit.NodesChanged([], recorded=False)
     if some or not found:  # without any id, `change` raises the error
         changed = edit.change(store, caller, some, archived=True, reason=reason.strip())
     else:

@@ -383,7 +383,7 @@ UNDO_IDS_MAX = 10  # the most ids in a command that restores them
 class Deleted(Outcome):
     """The nodes deleted, or to delete in a dry run. Nodes in `already` were deleted before; nothing is written."""
 
-    ids: Sequence[str]
+    ids: list[str]
     already: Sequence[str]
     dry_run: bool
     commit: str | None = None

@@ -91,7 +91,7 @@ def test_a_path_finds_what_is_about_it_below_it_and_above_it(desk: Desk) -> None
 
 
 @pytest.mark.usefixtures("commits")
-def test_stale_nodes_are_told_and_can_be_listed_alone(desk: Desk, repo: Path, git: Git) -> None:
+def test_stale_nodes_are_told(desk: Desk, repo: Path, git: Git) -> None:
     stale, current = desk.write("stale", paths=["README"]), desk.write("current", paths=["src"])
     (repo / "README").write_text("Changed.\n")
     git("commit", "--quiet", "-am", "Second", cwd=repo)
@@ -102,8 +102,6 @@ def test_stale_nodes_are_told_and_can_be_listed_alone(desk: Desk, repo: Path, gi
     shown = found.as_json()["nodes"]
     assert isinstance(shown, list)
     assert [each.get("stale") for each in shown] == [None, "stale (1 commit behind in README)"]
-    assert ids(desk, stale=True) == [stale]
-    assert listing.listing(desk.store, stale=True, limit=1).total == 1
     assert listing.show(desk.store, stale).stale == "stale (1 commit behind in README)"
     assert listing.show(desk.store, stale).next[0] == f"gitmem mem update {stale} --verified"
     assert listing.show(desk.store, current).stale is None

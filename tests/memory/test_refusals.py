@@ -61,7 +61,7 @@ def refused(desk: Desk, id: str) -> Iterator[tuple[Callable[[], object], str]]:
         yield lambda bad=bad: upkeep.delete(*who, [], older_than=bad), "age must be more than 0"
         yield lambda bad=bad: upkeep.archive(*who, half_life=bad), "half-life"
         yield lambda bad=bad: decay.record_accesses(*who, [id], half_life=bad), "half-life"
-        yield lambda bad=bad: decay.accesses_of(desk.store, [id], half_life=bad), "half-life"
+        yield lambda bad=bad: decay.stats(desk.store, id, half_life=bad), "half-life"
         yield lambda bad=bad: context.context(*who, half_life=bad), "half-life"
         yield lambda bad=bad: search.recall(desk.store, "x", half_life=bad), "half-life"
     for query in ("", "   ", '""', "?!*", "\0"):
