@@ -29,7 +29,19 @@ if TYPE_CHECKING:
     from ..store import Store
 
     class FilterOptions(TypedDict, total=False):
-        """The arguments of `Filter`."""
+        """The arguments of `Filter`.
+
+        Attributes:
+            wu: A work unit, or `unlinked`.
+            type: A type, or an alias for a discovery with that tag.
+            tags: All of them must match.
+            path: From the root of the work tree: matches nodes of this path, of paths below it, and of folders above
+                it.
+            status: active, closed, archived or deleted; includes hidden nodes of that status.
+            include_archived: Include archived and deleted nodes.
+            since: Microseconds since the epoch: only nodes last changed at this time or later.
+            before: Microseconds since the epoch: only nodes created before.
+        """
 
         wu: str | None
         type: str | None
@@ -77,11 +89,11 @@ class Listing(Outcome):
 
     def as_json(self) -> dict[str, object]:
         """Return the JSON form; a node whose files have changed has the extent in `stale`."""
-        nodes = with_facts(self.nodes, stale=self.stale, superseded_by=self.superseded)
+        nodes = nodes_as_json(self.nodes, stale=self.stale, superseded_by=self.superseded)
         return {"nodes": nodes, "total": self.total, "more": self.more, "next": list(self.next)}
 
 
-def with_facts(nodes: Sequence[VersionedNode], **facts: Mapping[str, str]) -> list[dict[str, object]]:
+def nodes_as_json(nodes: Sequence[VersionedNode], **facts: Mapping[str, str]) -> list[object]:
     """Return the JSON form of nodes, each with those facts that there are about it."""
     return [
         node.as_json() | {name: of[node.id] for name, of in facts.items() if node.id in of} for node in nodes
@@ -101,18 +113,7 @@ _COMPARED: dict[str, tuple[str, Sequence[str] | None]] = {
 
 
 class Filter:
-    """A condition on the table `node n`; nodes must match every given filter.
-
-    Args:
-        wu: A work unit, or `unlinked`.
-        type: A type, or an alias for a discovery with that tag.
-        tags: All of them must match.
-        path: From the root of the work tree: matches nodes of this path, of paths below it, and of folders above
-            it.
-        status: active, closed, archived or deleted; includes hidden nodes of that status.
-        include_archived: Include archived and deleted nodes.
-        since: Microseconds since the epoch: only nodes last changed at this time or later.
-        before: Microseconds since the epoch: only nodes created before.
+    """A condition on the table `node n`; nodes must match every given filter; see `FilterOptions`.
 
     Raises:
         UsageError: A value is unknown.
@@ -438,8 +439,8 @@ class Exported(Outcome):
         del found["superseded"]
         return found | {"nodes": self._nodes()}
 
-    def _nodes(self) -> list[dict[str, object]]:
-        return with_facts(self.nodes, superseded_by=self.superseded)
+    def _nodes(self) -> list[object]:
+        return nodes_as_json(self.nodes, superseded_by=self.superseded)
 
     @property
     def document(self) -> str:
