@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 
 from ..agents import lifecycle, presence
 from ..agents.caller import CallerClaims
@@ -86,11 +87,10 @@ RETRY_SECONDS = 2.0  # after an error of the disk
 PROGRESS_SECONDS = 1.0  # between two records of progress
 
 FOLDED_MAX = 200  # tasks that one look folds; the next one goes on
-# For how long a task is set aside first, and at most; unless something happens to it, or a lease of it ends before.
-ASIDE_MICROS, ASIDE_MAX_MICROS = 30 * 1_000_000, 300 * 1_000_000
-ROWS_MAX = 5_000  # open tasks that one look reads; of more the next one reads the next ones
-ASIDE_ROWS = 10  # times as many tasks set aside are remembered
-_START = (-1, "")
+ASIDE_MICROS = (
+    60 * 1_000_000
+)  # for which a task is set aside, unless something happens to it, or a lease of it ends before
+ROWS_MAX = 5_000  # open tasks that one look reads, the first of each caller before the second of any
 
 
 def acting(store: Store, session: str) -> Callable[[], Caller]:
@@ -408,18 +408,12 @@ class Candidates:
         is_partial: Whether the last look has left some out, which the next one finds.
     """
 
-    def __init__(self, store: Store, rows_max: int = ROWS_MAX) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._rows_max = rows_max
-        self._after = _START  # the last look read what comes after this task, by time and id
-        self._end: tuple[int, str] | None = None  # and this far; None: to the end
-        self._left_some = (
-            False  # whether it went on after a task that was run, without those that it had not yielded
-        )
         self._lines: dict[
             str, int | None
         ] = {}  # the candidates of the last look, and the last line of their events
-        self._aside: dict[str, tuple[int | None, int, int]] = {}  # that line, since when, and until when
+        self._aside: dict[str, tuple[int | None, int]] = {}  # that line, and until when
         self._served: dict[
             str, int
         ] = {}  # callers of open tasks, and when one of theirs was run last, as a number
@@ -436,70 +430,43 @@ class Candidates:
             accepts: Returns whether the worker runs the task of an id at all.
         """
         now, db = self._store.now(), self._store.db()
-        rows = stored_tasks.for_worker(db, caller.ids, addressed_by(caller), now, self._after, self._rows_max)
-        self._lines = {id: line for id, _, line, _ in rows}
-        self._end = (rows[-1][3], rows[-1][0]) if len(rows) == self._rows_max else None
-        self._served = {caller: self._served[caller] for _, caller, *_ in rows if caller in self._served}
-        in_turn = self._in_turn((id, caller) for id, caller, *_ in rows if not self._is_aside(id, now))
-        keeps = self._is_part and len(self._aside) < ASIDE_ROWS * self._rows_max  # those of other parts
-        self._aside = {
-            id: each for id, each in self._aside.items() if id in self._lines or (keeps and each[2] > now)
-        }
+        rows = stored_tasks.for_worker(db, caller.ids, addressed_by(caller), now, ROWS_MAX)
+        self._lines = {id: line for id, _, line in rows}
+        self._served = {caller: self._served[caller] for _, caller, _ in rows if caller in self._served}
+        self._aside = {id: each for id, each in self._aside.items() if id in self._lines}
+        in_turn = self._in_turn((id, caller) for id, caller, _ in rows if not self._is_aside(id, now))
         self.is_partial = False
-        left = FOLDED_MAX
-        for id in filter(accepts, [*first, *in_turn]):
-            if left == 0:
+        for number, id in enumerate(filter(accepts, [*first, *in_turn])):
+            if number == FOLDED_MAX:
                 self.is_partial = True
                 return
-            left -= 1
             task = task_state.load_task(db, id)
             if task is None:
-                self._set_aside(id, now, [])
+                self._aside[id] = self._lines.get(id), now + ASIDE_MICROS
             else:
                 yield task
-        self.is_partial = self._end is not None or self._left_some
-        self._go_on(left_some=False)
-
-    @property
-    def _is_part(self) -> bool:
-        """Whether the last look has read only a part of the open tasks."""
-        return self._end is not None or self._after != _START
-
-    def _go_on(self, *, left_some: bool) -> None:
-        """Let the next look read what comes next; after the last ones the first ones again."""
-        self._left_some = left_some or (self._left_some and self._end is not None)
-        self._after = self._end or _START
 
     def serve(self, task: FoldedTask) -> None:
         """Note that a task is run: then it is the turn of the other callers."""
-        if self._is_part:
-            self._go_on(left_some=True)
         self._runs += 1
         self._served[task.caller[0]] = self._runs
 
     def _in_turn(self, tasks: Iterable[tuple[str, str]]) -> list[str]:
         """Order tasks with their callers: the first of each caller, then the second of each; first those who were served longest ago."""
-        before: dict[str, int] = {}
+        before: Counter[str] = Counter()
         found = []
         for id, caller in tasks:
-            before[caller] = before.get(caller, 0) + 1
+            before[caller] += 1
             found.append((before[caller], self._served.get(caller, 0), id))
         return [id for *_, id in sorted(found, key=lambda each: each[:2])]
 
     def set_aside(self, task: FoldedTask) -> None:
-        """Leave a task out until something happens to it, a lease of it ends, or some time is over, longer each time."""
-        now = self._store.now()
+        """Leave a task out until something happens to it, a lease of it ends, or some time is over."""
+        id, now = task.record["task_id"], self._store.now()
         leases = [end for each in task.held if (end := task.lease(each)) > now]
-        self._set_aside(task.record["task_id"], now, leases)
-
-    def _set_aside(self, id: str, now: int, leases: Sequence[int]) -> None:
-        line = self._lines.get(id)
-        before, since, until = self._aside.get(id, (line, now, now))
-        twice = 2 * (until - since) if before == line else 0
-        length = min(max(twice, ASIDE_MICROS), ASIDE_MAX_MICROS)
-        self._aside[id] = line, now, min([now + length, *leases])
+        self._aside[id] = self._lines.get(id), min([now + ASIDE_MICROS, *leases])
 
     def _is_aside(self, id: str, now: int) -> bool:
         """Return whether a task is set aside. A clock that was set back ends that."""
-        line, since, until = self._aside.get(id, (None, 0, 0))
-        return since <= now < until and line == self._lines[id]
+        line, until = self._aside.get(id, (None, 0))
+        return now < until <= now + ASIDE_MICROS and line == self._lines[id]

@@ -358,23 +358,22 @@ def launch_numbers(db: sqlite3.Connection, task: FoldedTask) -> dict[str, int]:
 
 
 def for_worker(
-    db: sqlite3.Connection, ids: Sequence[str], roles: Sequence[str | None], now: int, after: tuple[int, str], most: int
-) -> list[tuple[str, str, int | None, int]]:  # fmt: skip
-    """Return the open tasks that a worker may run, by time, after one: id, caller, the number of the last line, and the time.
+    db: sqlite3.Connection, ids: Sequence[str], roles: Sequence[str | None], now: int, most: int
+) -> list[tuple[str, str, int | None]]:
+    """Return the open tasks that a worker may run: id, caller, and the number of the last line; of each caller the first before all second ones.
 
     Args:
         ids: The addresses of the worker. Those of roles, two, count for tasks without an addressee.
-        after: Time and id of the task after which to begin.
     """
     marks = ", ".join("?" * len(ids))
     query = (
-        "SELECT id, caller, (SELECT max(e.line) FROM entity_line e WHERE e.kind = 'task' AND e.id = o.id), created FROM"
-        " (SELECT t.task_id AS id, t.caller AS caller, t.created AS created FROM task t"
+        "SELECT id, caller, (SELECT max(e.line) FROM entity_line e WHERE e.kind = 'task' AND e.id = o.id) FROM"
+        " (SELECT t.task_id AS id, t.caller AS caller FROM task t"
         f" WHERE (t.agent IN ({marks}) OR (t.agent IS NULL AND t.target_role IN (?, ?))) AND {IS_OPEN}"
         f" AND t.purpose <> 'handoff' AND (t.deadline IS NULL OR t.deadline > ? OR t.holder IN ({marks}))"
-        " AND (t.created, t.task_id) > (?, ?) ORDER BY t.created, t.task_id LIMIT ?) o ORDER BY created, id"
+        " ORDER BY row_number() OVER (PARTITION BY t.caller ORDER BY t.created, t.task_id), t.created, t.task_id LIMIT ?) o"
     )
-    return db.execute(query, (*ids, *roles, now, *ids, *after, most)).fetchall()
+    return db.execute(query, (*ids, *roles, now, *ids, most)).fetchall()
 
 
 def asked_of(db: sqlite3.Connection, caller: str, agent: str, most: int) -> list[str]:

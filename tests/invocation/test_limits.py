@@ -19,12 +19,12 @@ import gitmem
 from gitmem.api.log import Log
 from gitmem.calls import DEADLINE_SECONDS
 from gitmem.calls.served_task import FunctionRun, ServedTask
-from gitmem.calls.worker import ASIDE_ROWS, FOLDED_MAX, Candidates, Worker
+from gitmem.calls.worker import FOLDED_MAX, Worker
 from gitmem.errors import StoreError, UsageError
 from gitmem.log.lines import CommitMessage, format_at
 from gitmem.order.task import LEASE_MAX_MICROS
 from gitmem.store import wall_clock
-from gitmem.work import new_task, task_rules, task_work
+from gitmem.work import new_task, stored_tasks, task_rules, task_work
 
 from ..sandbox import Agent, bodies, new_repo
 from ..signing import own_key
@@ -247,60 +247,14 @@ def test_a_task_for_a_role_that_is_beyond_them_is_rejected_once_and_never_run(lo
     assert found.state == "submitted"
 
 
-def test_no_number_of_open_tasks_is_read_at_once_and_each_has_its_turn(log: Log) -> None:
-    """Each look reads a few, the next one goes on; what was run or set aside before does not end a round early."""
+def test_a_flood_of_one_caller_leaves_the_tasks_of_others_among_those_that_are_read(log: Log) -> None:
+    """However many come before: of each caller the first is read before all second ones."""
     log.sessions.start(name="prices")
     worker = Agent(log.store, PRICES).caller
-    fields: Any = {"thread_id": "thread-0001", "message": "x", "agent": PRICES, "sender_identity": HOSTILE}
-    every = {f"task-0000{number}" for number in range(7)}
-    lines = [log.store.line("task", {**fields, "task_id": id}) for id in sorted(every)]
-    log.store.record(lines, CommitMessage("A <a@example.org>", "tasks"))
-    asked: list[str] = []
-    log.store.db().set_trace_callback(asked.append)
-    found = Candidates(log.store, rows_max=2)
-
-    def look() -> list[str]:
-        seen = []
-        for task in found.look(worker, [], lambda _: True):
-            seen.append(task.record["task_id"])
-            found.set_aside(task)
-        return seen
-
-    looks = [look() for _ in range(4)]
-    assert [len(each) for each in looks] == [2, 2, 2, 1]
-    assert {id for each in looks for id in each} == every
-    assert not found.is_partial
-    assert [look() for _ in range(4)] == [[]] * 4
-    assert not found.is_partial
-    log.store.record(
-        [log.store.line("task", {**fields, "task_id": "task-new0"})],
-        CommitMessage("A <a@example.org>", "one"),
-    )
-    served = [task for _ in range(4) for task in found.look(worker, [], lambda _: True)]
-    assert [each.record["task_id"] for each in served] == ["task-new0"]
-    fresh = Candidates(log.store, rows_max=2)
-    fresh.serve(
-        next(fresh.look(worker, [], lambda _: True))
-    )  # the other one of these two waits for the next round
-    rounds: list[set[str]] = []
-    while not rounds or fresh.is_partial:
-        rounds.append({each.record["task_id"] for each in fresh.look(worker, [], lambda _: True)})
-    assert rounds[0] == set(sorted(every)[2:4])  # others have their turn first
-    assert len(set().union(*rounds)) == 8 and len(rounds) < 20
-
-
-def test_no_number_of_tasks_set_aside_is_remembered(log: Log) -> None:
-    """Of more than so many those that come later are looked at again."""
-    log.sessions.start(name="prices")
-    worker = Agent(log.store, PRICES).caller
-    fields: Any = {"thread_id": "thread-0001", "message": "x", "agent": PRICES, "sender_identity": HOSTILE}
-    lines = [log.store.line("task", {**fields, "task_id": f"task-{number:05}"}) for number in range(30)]
-    log.store.record(lines, CommitMessage("A <a@example.org>", "tasks"))
-    found = Candidates(log.store, rows_max=1)
-    for _ in range(31):
-        for task in found.look(worker, [], lambda _: True):
-            found.set_aside(task)
-        assert len(found._aside) <= ASIDE_ROWS + 1
+    flood(log, 30, "sess-0005")
+    (last,) = flood(log, 1, "sess-0006", sender_identity=PLANNER)
+    rows = stored_tasks.for_worker(log.store.db(), worker.ids, (None, None), log.store.now(), 2)
+    assert last in {id for id, *_ in rows}
 
 
 # The lease of a running task: renewed while its worker works, and of no use to a worker that can't write.
