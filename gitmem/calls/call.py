@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import NotRequired, TypedDict
 
 from ..agents import addressing, presence, vocabulary
@@ -220,60 +221,28 @@ def tasks_of_key(
     if not key:
         return None
     texts, thread = names_as_typed(agents), _thread(store, caller, key)
-    if len(texts) == 1:
-        found = [_tasks_of_key(store, caller, message, texts[0], [key], thread, options)]
-    else:
-        found = [
-            _tasks_of_key(
-                store,
-                caller,
-                message,
-                text,
-                [f"{key} {text}", f"{key} {own_address_of(store, text)}"],
-                thread,
-                options,
-            )
-            for text in texts
-        ]
-    if None in found:
+    keys = [(text, key) for text in texts]
+    if len(texts) > 1:
         try:
             callees = find_callees(store, caller, agents, waits=False)
         except UsageError:
-            return None  # `record` refuses it
-        keys = [key if len(callees) == 1 else f"{key} {each.key}" for each in callees]
-        found = [
-            _tasks_of_key(store, caller, message, each.query, [own], thread, options)
-            for each, own in zip(callees, keys, strict=True)
-        ]
+            return None  # `record_tasks` refuses it
+        keys = [(each.query, f"{key} {each.key}" if len(callees) > 1 else key) for each in callees]
+    found = [_task_of_key(store, caller, message, text, own, thread, options) for text, own in keys]
     known = [each for each in found if each is not None]
     return (known, thread) if len(known) == len(found) else None
 
 
-def _tasks_of_key(
-    store: Store,
-    caller: Caller,
-    message: str,
-    text: str,
-    keys: Sequence[str],
-    thread: str,
-    options: CallOptions,
+def _task_of_key(
+    store: Store, caller: Caller, message: str, text: str, key: str, thread: str, options: CallOptions
 ) -> AgentResult | None:
-    for key in keys:
-        made = new_task.task_of_key(store, caller, message, {
-            "purpose": CALL, "to": text, "idempotency_key": key, "thread": thread, "semantics": ONCE if options.get("once") else None,
-        })  # fmt: skip
-        if made is not None:
-            _refuse_other_context(made.task, options)
-            address = made.task.get("agent") or ""
-            name = made.task.get("requested_to") or address
-            return AgentResult(
-                task_id=made.task["task_id"],
-                agent=address,
-                name=name,
-                resolved_by=made.task.get("resolved_by") or "",
-                warnings=made.warnings,
-            )
-    return None
+    made = new_task.task_of_key(store, caller, message, {
+        "purpose": CALL, "to": text, "idempotency_key": key, "thread": thread, "semantics": ONCE if options.get("once") else None,
+    })  # fmt: skip
+    if made is None:
+        return None
+    _refuse_other_context(made.task, options)
+    return AgentResult.of(made.task, made.warnings)
 
 
 def _refuse_other_context(task: Mapping[str, Any], options: CallOptions) -> None:
@@ -348,13 +317,9 @@ def _record_one(
         options = {**options, "target_role": callee.role, "requested_role": asked,
                    "requested_to": callee.query, "resolved_by": callee.resolved_by}  # fmt: skip
     made = new_task.create_with_signal(store, caller, message, signal if told else None, told, **options)
-    return AgentResult(
-        task_id=made.task["task_id"],
-        agent=callee.address or "",
-        name=callee.name,
-        resolved_by=callee.resolved_by,
-        warnings=made.warnings,
-    )
+    found = AgentResult.of(made.task, made.warnings)
+    found.name = callee.name
+    return found
 
 
 def _refuse_calling_oneself(caller: Caller, agents: Sequence[Callee], *, again: bool) -> None:
@@ -510,23 +475,9 @@ def wait(
         raise UsageError("No task to wait for.", code="no-task", next=["gitmem task list --mine"])
     with store.lock:
         tasks = [task_rules.require(store, each) for each in task_ids]
-    results = [
-        AgentResult(task_id=task.record["task_id"], agent=(agent := task.record.get("agent") or ""), name=task.record.get("requested_to") or agent,
-                    resolved_by=task.record.get("resolved_by") or "", warnings=[])
-        for task in tasks
-    ]  # fmt: skip
-    found = list(
-        follow(
-            store,
-            caller,
-            results,
-            tasks[0].record["thread_id"],
-            join=join,
-            timeout=timeout,
-            stop=stop,
-            tick=tick,
-        )
-    )[-1]
+    results = [AgentResult.of(task.record) for task in tasks]
+    thread = tasks[0].record["thread_id"]
+    *_, found = follow(store, caller, results, thread, join=join, timeout=timeout, stop=stop, tick=tick)
     assert isinstance(found, CallResult)
     return found
 
@@ -573,9 +524,6 @@ def follow(
     yield CallResult(join, thread, results, others=others)
 
 
-_PAUSE_SECONDS = 0.005  # between two looks at whether the thread has ended
-
-
 class _Stop:
     """A stop that is set here, or by whoever calls."""
 
@@ -619,45 +567,27 @@ async def async_stream(
     Args:
         caller: Returns who calls; it runs in the thread.
     """
-    loop = asyncio.get_running_loop()
-    arrived: asyncio.Queue[TaskProgress | CallResult | BaseException] = asyncio.Queue()
     stop = _Stop(options.get("stop"))
     options = {**options, "stop": stop}
-
-    def hand_over(found: TaskProgress | CallResult | BaseException) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(arrived.put_nowait, found)
-
-    def run() -> None:
-        try:
-            for found in stream(store, caller(), agents, message, **options):
-                hand_over(found)
-        except BaseException as error:  # it is raised to who awaits
-            hand_over(error)
-
-    waiting = threading.Thread(target=run, name="gitmem call", daemon=True)
-    waiting.start()
+    loop, thread = asyncio.get_running_loop(), ThreadPoolExecutor(1, "gitmem call")
+    every = await loop.run_in_executor(thread, lambda: stream(store, caller(), agents, message, **options))
     try:
         while True:
-            found = await arrived.get()
-            if isinstance(found, BaseException):
-                raise found
+            found = await asyncio.shield(loop.run_in_executor(thread, next, every))
             yield found
             if isinstance(found, CallResult):
                 return
     finally:
         stop.set()
-        while waiting.is_alive():  # it uses the store, which may be closed next
-            await asyncio.sleep(_PAUSE_SECONDS)
+        await asyncio.to_thread(thread.shutdown)  # it uses the store, which may be closed next
 
 
 class PreviewedAgent(Outcome):
     """An agent that would be called, and how its name was found."""
 
-    def __init__(self, found: Callee) -> None:
-        self.agent = found.address or ""
-        self.name = found.name
-        self.resolved_by = found.resolved_by
+    agent: str
+    name: str
+    resolved_by: str
 
 
 class CallPreview(Outcome):
@@ -671,13 +601,12 @@ class CallPreview(Outcome):
         recorded: False.
     """
 
-    def __init__(self, agents: Sequence[Callee]) -> None:
-        self.agents = [PreviewedAgent(each) for each in agents]
-        self.context: Mapping[str, Any] = {}
-        self.transfer: Transfer | None = None
-        self.text = ""
-        self.recorded = False
-        self.next: list[str] = []
+    agents: Sequence[PreviewedAgent]
+    context: Mapping[str, Any] = {}
+    transfer: Transfer | None = None
+    text: str = ""
+    recorded: bool = False
+    next: list[str] = []
 
 
 def preview(
@@ -700,7 +629,9 @@ def preview(
                 Callee(named[0], addressing.from_addresses(store, [of_writer(server, store.own_writer())]))
             ]
             callees[0].name = named[0]
-        found = CallPreview(callees)
+        found = CallPreview(
+            [PreviewedAgent(each.address or "", each.name, each.resolved_by) for each in callees]
+        )
         made = bundle_of(store, caller, options, lambda: callees)
         if made is not None:
             record = {"task_id": "task-dryrun", "sender_identity": caller.reader, "context": made.context}

@@ -104,6 +104,15 @@ class AgentResult(Outcome, kw_only=True):
     timed_out: bool = False
     warnings: list[str]
 
+    @classmethod
+    def of(cls, task: Mapping[str, Any], warnings: Sequence[str] = ()) -> AgentResult:
+        """Return the result of a task that is not read yet."""
+        agent = task.get("agent") or ""
+        return cls(
+            task_id=task["task_id"], agent=agent, name=task.get("requested_to") or agent,
+            resolved_by=task.get("resolved_by") or "", warnings=list(warnings),
+        )  # fmt: skip
+
     def read(self, task: FoldedTask) -> None:
         """Take over the state of the folded task."""
         self.state = task.state
