@@ -5,11 +5,12 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from gitmem.agents.caller import Caller
 from gitmem.api.log import Log
 from gitmem.calls import bundle, call, received
-from gitmem.calls.bundle import BUDGET_BYTES, Bundle
+from gitmem.calls.bundle import BUDGET_BYTES, Transfer
 from gitmem.work import new_task, task_decisions, task_rules
 
 from . import nodes
@@ -37,13 +38,13 @@ def transfer(workbench: Workbench) -> list[Figure]:
         caller = log.caller
         words = " ".join(nodes.vocabulary()[3:5])
         make = partial(_make, log, caller, words)
-        made = make()
-        if not 12 * 1024 < made.bytes <= BUDGET_BYTES or not made.context["memory"]:
-            raise RuntimeError(f"the bundle has {made.bytes} bytes: {made.counts()}")
+        context, made = make()
+        if not 12 * 1024 < made.bytes <= BUDGET_BYTES or not context["memory"]:
+            raise RuntimeError(f"the bundle has {made.bytes} bytes: {made.counts}")
         found = [
             _median(workbench, partial(_find, log, caller)),
             _median(workbench, make),
-            _median(workbench, partial(_hand_over, log, other, made), after=partial(_cancel, log)),
+            _median(workbench, partial(_hand_over, log, other, context), after=partial(_cancel, log)),
         ]
     what = f"16 KiB, log of {workbench.size.bulk:,} lines, median, wall"
     names = (
@@ -74,17 +75,15 @@ def _find(log: Log, caller: Caller) -> None:
     log.store.with_one_snapshot(lambda: call.find_callees(log.store, caller, [CALLEE]), exact=True)
 
 
-def _make(log: Log, caller: Caller, words: str) -> Bundle:
+def _make(log: Log, caller: Caller, words: str) -> tuple[dict[str, Any], Transfer]:
     return bundle.build(
         log.store, caller, context=True, variables={"limits": list(range(100))}, memory_query=words
     )
 
 
-def _hand_over(log: Log, other: Log, made: Bundle) -> None:
+def _hand_over(log: Log, other: Log, context: dict[str, Any]) -> None:
     """Record a task with what it hands over, and read it in the log of the callee."""
-    done = new_task.create(
-        log.store, log.caller, "Is it right?", to=CALLEE, purpose="call", context=made.context
-    )
+    done = new_task.create(log.store, log.caller, "Is it right?", to=CALLEE, purpose="call", context=context)
     task = task_rules.require(other.store, done.task["task_id"])
     assert received.receive(other.store, task.record).text
 

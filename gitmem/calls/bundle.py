@@ -18,7 +18,7 @@ from ..outcome import Outcome, Struct
 from ..records.ids import unit_key
 from ..records.lines import DEPTH, is_json_safe
 from ..text.digests import sha256
-from ..text.secrets import find_in, has_marker
+from ..text.secrets import find_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,21 +87,6 @@ def _problem(value: object, depth: int = NESTED) -> str:
     return f"has a {type(value).__name__}, which is not JSON"
 
 
-def texts_in(value: object) -> list[str]:
-    """Return the texts in a JSON value, keys included."""
-    found: list[str] = []
-    left = [value]
-    while left:
-        each = left.pop()
-        if type(each) is str:
-            found.append(each)
-        elif isinstance(each, (list, tuple)):
-            left += each
-        elif isinstance(each, dict):
-            left += [*each, *each.values()]
-    return found
-
-
 def node_values(node: VersionedNode) -> dict[str, Any]:
     """Return what makes up a node, as JSON: its type, text, place and metadata, but not who changed or read it."""
     found = {
@@ -132,70 +117,47 @@ class Omitted(Outcome):
 
 
 class Transfer(Outcome):
-    """What a call has handed over, as its answer says it: see `Bundle`."""
-
-    def __init__(self, made: Bundle) -> None:
-        self.bytes = made.bytes
-        self.budget = made.budget
-        self.counts = made.counts()
-        self.stages = made.stages
-        self.omitted = made.omitted
-
-
-class Bundle(Outcome):
-    """What a call hands over.
+    """What a call hands over, as its answer says it.
 
     Attributes:
-        context: The field of the task; empty if nothing is handed over.
-        bytes: Its size as JSON in UTF-8.
+        bytes: The size of the context as JSON in UTF-8; 0 if nothing is handed over.
         budget: The most bytes.
+        counts: The number of items of each part that is handed over, and of those left out.
         stages: Counts of each stage.
         omitted: What was left out.
     """
 
-    def __init__(self) -> None:
-        self.context: dict[str, Any] = {}
-        self.bytes = 0
-        self.budget = BUDGET_BYTES
-        self.stages: dict[str, dict[str, int]] = {name: {} for name in STAGES}
-        self.omitted: list[Omitted] = []
+    bytes: int = 0
+    budget: int = BUDGET_BYTES
+    counts: dict[str, int] = {}
+    stages: dict[str, dict[str, int]] = {name: {} for name in STAGES}
+    omitted: list[Omitted] = []
 
     def leave_out(self, id: str, reason: str) -> None:
         """Note what is not handed over, once: a node may be asked for by value and by reference."""
         if not any((each.id, each.reason) == (id, reason) for each in self.omitted):
             self.omitted.append(Omitted(id, reason))
 
-    @property
-    def transfer(self) -> Transfer:
-        """What an answer says of it."""
-        return Transfer(self)
-
-    def counts(self) -> dict[str, int]:
-        """Return the number of items of each part that is handed over, and of those left out."""
-        found = {name: len(value) for name, value in self.context.items() if isinstance(value, list)}
-        found.pop("omitted", None)
-        found |= {"variables": len(self.context.get("variables", ())), "omitted": len(self.omitted)}
-        return {name: count for name, count in sorted(found.items()) if count}
-
 
 class PackedContext:
-    """The context of a bundle while parts are added to it.
+    """The context of a call while parts are added to it.
 
     Args:
+        transfer: What its answer says.
         own: What the caller gives itself.
 
     Raises:
         UsageError: That alone exceeds the budget (`bad-context`). Nothing was written.
     """
 
-    def __init__(self, bundle: Bundle, own: dict[str, Any]) -> None:
-        self.bundle = bundle
+    def __init__(self, transfer: Transfer, own: Mapping[str, Any]) -> None:
+        self.transfer = transfer
         self.ids: set[str] = set()
-        self.context: dict[str, Any] = own
-        self.used = size_of(own)
-        if self.used > bundle.budget:
+        self.context: dict[str, Any] = {"format": FORMAT, **own}
+        self.used = size_of(self.context)
+        if self.used > BUDGET_BYTES:
             raise UsageError(
-                f"Failed to serialize context: it has {self.used} bytes; at most {bundle.budget} are valid."
+                f"Failed to serialize context: it has {self.used} bytes; at most {BUDGET_BYTES} are valid."
                 " Nothing was written.",
                 hint="Commit large values, or name their paths instead.",
                 code="bad-context",
@@ -204,43 +166,39 @@ class PackedContext:
     def add(self, section: str, id: str, value: Mapping[str, Any]) -> None:
         """Add a part if it fits, else leave it out as a whole."""
         size = size_of(value) + 1 + (0 if section in self.context else len(section) + 6)
+        if self.used + size > BUDGET_BYTES - OMITTED_BYTES:
+            why = f"has {size} bytes, and of the {BUDGET_BYTES} of the bundle {self.used} are used"
+            self.transfer.leave_out(id, why)
+            return
         if section == CHECKPOINT:
-            value_, fits = dict(value), self._fits(size)
-            self.context |= {section: value_} if fits else {}
+            self.context[section] = dict(value)
         else:
-            fits = self._fits(size)
-            if fits:
-                self.context.setdefault(section, []).append(dict(value))
-        if fits:
-            self.used += size
-            self.ids.add(id)
-        else:
-            self.bundle.leave_out(
-                id, f"has {size} bytes, and of the {self.bundle.budget} of the bundle {self.used} are used"
-            )
+            self.context.setdefault(section, []).append(dict(value))
+        self.used += size
+        self.ids.add(id)
 
-    def _fits(self, size: int) -> bool:
-        return self.used + size <= self.bundle.budget - OMITTED_BYTES
-
-    def finish(self) -> None:
-        """Add what was left out, as far as it fits, and the counts."""
-        bundle, shown = self.bundle, []
-        for each in bundle.omitted[:OMITTED_MAX]:
-            shown.append(each.as_json())
-            if self.used + size_of(shown) + 80 > bundle.budget:
-                shown.pop()
+    def finish(self) -> dict[str, Any]:
+        """Add what was left out, as far as it fits; return the context, empty if nothing is handed over."""
+        made, context, shown = self.transfer, self.context, list[object]()
+        for each in made.omitted[:OMITTED_MAX]:
+            if self.used + size_of([*shown, each.as_json()]) + 80 > BUDGET_BYTES:
                 break
-        if bundle.omitted:
-            rest = len(bundle.omitted) - len(shown)
-            self.context["omitted"] = [*shown, *([{"id": "", "reason": f"and {rest} more"}] if rest else [])]
-        is_empty = self.context.keys() == {"format"}
-        bundle.context = {} if is_empty else self.context
-        bundle.bytes = 0 if is_empty else size_of(bundle.context)
-        bundle.stages["utilization"] = {
+            shown.append(each.as_json())
+        if made.omitted:
+            rest = len(made.omitted) - len(shown)
+            context["omitted"] = [*shown, *([{"id": "", "reason": f"and {rest} more"}] if rest else [])]
+        if context.keys() == {"format"}:
+            context = {}
+        made.bytes = size_of(context) if context else 0
+        counts = {name: len(value) for name, value in context.items() if isinstance(value, list)}
+        counts |= {"variables": len(context.get("variables", ())), "omitted": len(made.omitted)}
+        made.counts = {name: count for name, count in sorted(counts.items()) if count}
+        made.stages["utilization"] = {
             "sent": len(self.ids),
-            "omitted": len(bundle.omitted),
-            "bytes": bundle.bytes,
+            "omitted": len(made.omitted),
+            "bytes": made.bytes,
         }
+        return context
 
 
 DECISIONS, QUESTIONS, THOUGHTS = "decisions", "open_questions", "thoughts"
@@ -415,7 +373,7 @@ def build(
     variables: Mapping[str, Any] | None = None,
     memory_query: bool | str | Sequence[str] | None = None,
     by_value: bool = False,
-) -> Bundle:
+) -> tuple[dict[str, Any], Transfer]:
     """Return what a call hands over: all that the caller gives itself, of the rest what fits. Nothing is written.
 
     Args:
@@ -425,24 +383,43 @@ def build(
         memory_query: True for the nodes of the caller's work unit and the project; words to search for; or ids of nodes.
         by_value: Hand over the content of nodes too, to an agent that does not read this log.
 
+    Returns:
+        The field of the task, empty if nothing is handed over; and what an answer says of it.
+
     Raises:
         UsageError: A value is not JSON, or is too large for the budget (`bad-context`); as SecretError, it has a secret.
             Nothing was written.
     """
-    bundle = Bundle()
-    own, items = _acquire(store, caller, bundle, context, variables or {})
-    _encode(bundle, own, items)
-    references = _retrieve(store, caller, bundle, memory_query)
-    sources = _derive(store.db(), bundle, references)
-    links = _relate(store.db(), bundle, items, references)
-    _utilize(bundle, own, items, references, sources, links, by_value=by_value)
-    return bundle
+    made = Transfer()
+    own, items = _acquire(store, caller, made, context, variables or {})
+    sizes = [size_of(item.value) for item in items]
+    made.stages["encoding"] = {"items": len(items), "bytes": sum(sizes) + (size_of(own) if own else 0)}
+    references = _retrieve(store, caller, made, memory_query)
+    sources = _derive(store.db(), made, references)
+    links = _relate(store.db(), made, items, references)
+    packed = PackedContext(made, own)
+    for each in references:
+        more: dict[str, Any] = {"sources": sources[each.node.id]} if each.node.id in sources else {}
+        if by_value:
+            more["node"] = node_values(each.node)
+        packed.add(
+            MEMORY,
+            each.node.id,
+            {"id": each.node.id, "digest": node_digest(each.node), "why": each.why, **more},
+        )
+    for item in items:
+        packed.add(item.section, item.id, item.value)
+    for from_id, to_id, type in links:
+        if packed.ids.issuperset((from_id, to_id)):
+            link = {"from_id": from_id, "type": type, "to_id": to_id}
+            packed.add("relations", f"{from_id} {type} {to_id}", link)
+    return packed.finish(), made
 
 
 def _acquire(
     store: Store,
     caller: Caller,
-    bundle: Bundle,
+    made: Transfer,
     context: bool | Mapping[str, Any] | None,
     variables: Mapping[str, Any],
 ) -> tuple[dict[str, Any], list[Item]]:
@@ -454,21 +431,19 @@ def _acquire(
             _refuse_secret(name, value)
     found: list[Item] = []
     if context is True:
-        goal = Item("goal", "goal", goal_of(caller))
-        items = [goal, *working_items(store, caller)] if goal.value else [*working_items(store, caller)]
-        searched = not store.allow_secret and _may_hold_secret([item.value for item in items])
-        for item in items:
-            why = _why_not(item.value, item.node, searched=searched)
+        goal = goal_of(caller)
+        for item in [*([Item("goal", "goal", goal)] if goal else []), *working_items(store, caller)]:
+            why = _why_not(store, item.value, item.node)
             if why:
-                bundle.leave_out(item.id, why)
-            elif item is goal:
-                own["goal"] = goal.value
+                made.leave_out(item.id, why)
+            elif item.section == "goal":
+                own["goal"] = goal
             else:
                 found.append(item)
-    bundle.stages["acquisition"] = {
+    made.stages["acquisition"] = {
         "given": sum(len(value) if isinstance(value, list) else 1 for value in own.values()),
         "taken": len(found),
-        "filtered": len(bundle.omitted),
+        "filtered": len(made.omitted),
     }
     return own, found
 
@@ -482,38 +457,20 @@ def _refuse_secret(name: str, value: Any) -> None:
             raise SecretError(f"{what} seems to contain {found.what}")
 
 
-def _may_hold_secret(values: Sequence[object]) -> bool:
-    """Return whether values must be searched one by one: quick, and mostly False."""
-    return has_marker("\n".join(texts_in(values)))
-
-
-def _why_not(value: object, node: VersionedNode | None, *, searched: bool) -> str:
-    """Return why something is not handed over; "" if it may be.
-
-    Args:
-        searched: Whether to search the value for secrets.
-    """
+def _why_not(store: Store, value: object, node: VersionedNode | None) -> str:
+    """Return why something is not handed over; "" if it may be."""
     if node is not None and node.sensitive:
         return "is sensitive"
     if node is not None and node.is_hidden:
         return f"is {node.status}"
-    found = find_in(value) if searched else None
+    found = None if store.allow_secret else find_in(value)
     return f"seems to contain {found.what}" if found else ""
-
-
-def _encode(bundle: Bundle, own: Mapping[str, Any], items: Sequence[Item]) -> None:
-    """Stage 2: encode all without loss; the sizes decide later what fits."""
-    sizes = [size_of(item.value) for item in items]
-    bundle.stages["encoding"] = {
-        "items": len(items),
-        "bytes": sum(sizes) + (size_of(own) if own else 0),
-    }
 
 
 def _retrieve(
     store: Store,
     caller: Caller,
-    bundle: Bundle,
+    made: Transfer,
     query: bool | str | Sequence[str] | None,
 ) -> list[_Reference]:
     """Stage 4: find the nodes that the target needs, best first."""
@@ -533,15 +490,13 @@ def _retrieve(
     else:
         matches = [_Reference(_named(store, id), "named by the caller") for id in query]
     found: list[_Reference] = []
-    values = [node_values(each.node) for each in matches]
-    searched = not store.allow_secret and _may_hold_secret(values)
-    for each, value in zip(matches, values, strict=True):
-        why = _why_not(value, each.node, searched=searched)
+    for each in matches:
+        why = _why_not(store, node_values(each.node), each.node)
         if why:
-            bundle.leave_out(each.node.id, why)
+            made.leave_out(each.node.id, why)
         elif each.node.id not in {other.node.id for other in found}:
             found.append(each)
-    bundle.stages["retrieval"] = {"matched": len(matches), "filtered": len(matches) - len(found)}
+    made.stages["retrieval"] = {"matched": len(matches), "filtered": len(matches) - len(found)}
     return found
 
 
@@ -558,7 +513,7 @@ def _named(store: Store, id: str) -> VersionedNode:
     return stored_nodes.load_one(store.db(), stored_nodes.find_node(store.db(), id, writing=True))
 
 
-def _derive(db: sqlite3.Connection, bundle: Bundle, references: Sequence[_Reference]) -> dict[str, list[str]]:
+def _derive(db: sqlite3.Connection, made: Transfer, references: Sequence[_Reference]) -> dict[str, list[str]]:
     """Stage 3: find what each node was derived from, so that it is not separated from its sources.
 
     It follows the retrieval, because it is about the nodes that this has found.
@@ -571,13 +526,13 @@ def _derive(db: sqlite3.Connection, bundle: Bundle, references: Sequence[_Refere
         listed = [id for id in summarized if isinstance(id, str)] if isinstance(summarized, list) else []
         if sources := list(dict.fromkeys([*origins, *listed]))[:NODES_MAX]:
             found[each.node.id] = sources
-    bundle.stages["derivation"] = {"insights": len(found), "sources": sum(map(len, found.values()))}
+    made.stages["derivation"] = {"insights": len(found), "sources": sum(map(len, found.values()))}
     return found
 
 
 def _relate(
     db: sqlite3.Connection,
-    bundle: Bundle,
+    made: Transfer,
     items: Iterable[Item],
     references: Iterable[_Reference],
 ) -> list[tuple[str, str, str]]:
@@ -585,36 +540,5 @@ def _relate(
     ids = {each.node.id for each in references} | {item.id for item in items if item.node is not None}
     every = {link for id in sorted(ids) for link in relations.relations_of(db, id)}
     found = sorted(link for link in every if link[0] in ids and link[1] in ids)
-    bundle.stages["relations"] = {"found": len(found), "to others": len(every) - len(found)}
+    made.stages["relations"] = {"found": len(found), "to others": len(every) - len(found)}
     return found
-
-
-def _utilize(
-    bundle: Bundle,
-    own: Mapping[str, Any],
-    items: Sequence[Item],
-    references: Sequence[_Reference],
-    sources: Mapping[str, Sequence[str]],
-    links: Sequence[tuple[str, str, str]],
-    *,
-    by_value: bool,
-) -> None:
-    """Stage 6: put what fits into the budget, in the order in which the target needs it."""
-    if not (own or items or references or bundle.omitted):
-        bundle.stages["utilization"] = {"sent": 0, "omitted": 0, "bytes": 0}
-        return
-    packed = PackedContext(bundle, {"format": FORMAT, **own})
-    for each in references:
-        value = {"id": each.node.id, "digest": node_digest(each.node), "why": each.why}
-        more: dict[str, Any] = {"sources": list(sources[each.node.id])} if each.node.id in sources else {}
-        if by_value:
-            more["node"] = node_values(each.node)
-        packed.add(MEMORY, each.node.id, {**value, **more})
-    for item in items:
-        packed.add(item.section, item.id, item.value)
-    for from_id, to_id, type in links:
-        if packed.ids.issuperset((from_id, to_id)):
-            packed.add(
-                "relations", f"{from_id} {type} {to_id}", {"from_id": from_id, "type": type, "to_id": to_id}
-            )
-    packed.finish()

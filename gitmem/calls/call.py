@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from ..signals.watch import StopWatching
     from ..store import Store
     from ..work.new_task import TaskOptions
-    from .bundle import Bundle, Transfer
+    from .bundle import Transfer
 
 
 _SHOWN_MAX = 80  # characters of a text that names nobody
@@ -267,7 +267,7 @@ def record_tasks(
     agents: Sequence[str],
     message: str,
     options: CallOptions,
-    handed: Bundle | None,
+    context: Mapping[str, Any] | None,
 ) -> tuple[list[AgentResult], str]:
     """Record a task for each agent, or nothing; return them, and their thread."""
     waits = options.get("wait", True)
@@ -279,7 +279,7 @@ def record_tasks(
     chain = task_rules.of_new(store, caller, options.get("within"))
     common: TaskOptions = {
         "purpose": CALL, "chain": chain, "within": None if chain else task_rules.NONE, "thread": thread,
-        "deadline": _deadline(store, chain, options.get("timeout")), "context": handed.context if handed else None, "again": again,
+        "deadline": _deadline(store, chain, options.get("timeout")), "context": context, "again": again,
         "semantics": ONCE if options.get("once") else None,
         "payload": None if waits else {task_records.TELL: True},
     }  # fmt: skip
@@ -414,27 +414,27 @@ def begin(
         )
         if same is not None:
             return CallResult(join, same[1], same[0])
-        handed = bundle_of(
+        context, transfer = bundle_of(
             store, caller, options, lambda: find_callees(store, caller, named, waits=False)
         )  # before the snapshot: a search may write to the index
         results, thread = store.with_one_snapshot(
-            lambda: record_tasks(store, caller, named, message, options, handed), exact=True
+            lambda: record_tasks(store, caller, named, message, options, context), exact=True
         )
         for each in results if not options.get("wait", True) else ():
             each.warnings += task_records.away(store, task_rules.require(store, each.task_id, writing=True))
-    return CallResult(join, thread, results, handed.transfer if handed is not None else None)
+    return CallResult(join, thread, results, transfer)
 
 
 def bundle_of(
     store: Store, caller: Caller, options: CallOptions, callees: Callable[[], Sequence[Callee]]
-) -> Bundle | None:
-    """Return what a call hands over, or None if nothing was asked for.
+) -> tuple[dict[str, Any], Transfer] | tuple[None, None]:
+    """Return what a call hands over, and what its answer says of it, or None if nothing was asked for.
 
     Raises:
         UsageError: As in `bundle.build`; for working memory also as in `find_callees`. Nothing was written.
     """
     if all(options.get(name) in (None, False) for name in ("context", "variables", "memory")):
-        return None
+        return None, None
     from . import bundle
 
     by_value = options.get("memory") not in (None, False) and any(
@@ -579,7 +579,8 @@ async def async_stream(
                 return
     finally:
         stop.set()
-        await asyncio.to_thread(thread.shutdown)  # it uses the store, which may be closed next
+        await loop.run_in_executor(thread, list, every)  # it uses the store, which may be closed next
+        thread.shutdown()
 
 
 class PreviewedAgent(Outcome):
@@ -632,10 +633,10 @@ def preview(
         found = CallPreview(
             [PreviewedAgent(each.address or "", each.name, each.resolved_by) for each in callees]
         )
-        made = bundle_of(store, caller, options, lambda: callees)
-        if made is not None:
-            record = {"task_id": "task-dryrun", "sender_identity": caller.reader, "context": made.context}
-            found.context, found.transfer = made.context, made.transfer
-            is_sent = server is not None and made.context
-            found.text = bundle.shown_json(made.context) if is_sent else received.receive(store, record).text
+        context, found.transfer = bundle_of(store, caller, options, lambda: callees)
+        if context is not None:
+            record = {"task_id": "task-dryrun", "sender_identity": caller.reader, "context": context}
+            found.context = context
+            is_sent = server is not None and context
+            found.text = bundle.shown_json(context) if is_sent else received.receive(store, record).text
     return found

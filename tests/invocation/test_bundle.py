@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from cli.render import tasks
 from gitmem.agents import lifecycle
 from gitmem.api.log import Log
 from gitmem.calls import WORKER, bundle, received
-from gitmem.calls.bundle import STAGES, Bundle
+from gitmem.calls.bundle import STAGES
 from gitmem.errors import SecretError, UsageError
 from gitmem.log.lines import CommitMessage
 from gitmem.memory import edit, relations
@@ -35,16 +36,17 @@ def desk(repo: Path) -> Desk:
     return Desk(repo, name="Planck", agent_identity="codex:planner:shop", wu="WU-7")
 
 
-def build(desk: Desk, **options: Any) -> Bundle:
-    return bundle.build(desk.store, desk.caller, **options)
+def build(desk: Desk, **options: Any) -> SimpleNamespace:
+    context, made = bundle.build(desk.store, desk.caller, **options)
+    return SimpleNamespace(context=context, **vars(made))
 
 
-def receive(desk: Desk, made: Bundle, **options: Any) -> received.Received:
+def receive(desk: Desk, made: SimpleNamespace, **options: Any) -> received.Received:
     task = {"task_id": "task-0001", "sender_identity": desk.caller.reader, "context": made.context}
     return received.receive(desk.store, task, **options)
 
 
-def omitted(made: Bundle | received.Received) -> dict[str, str]:
+def omitted(made: SimpleNamespace | received.Received) -> dict[str, str]:
     return {each.id: each.reason for each in made.omitted}
 
 
@@ -347,7 +349,7 @@ def test_signals_and_checkpoint_are_part_of_working_memory(desk: Desk) -> None:
     assert made.context["checkpoint"]["id"] == checkpoint.node.id
     assert made.context["checkpoint"]["next_steps"] == "the rest"
     assert "the rest" in receive(desk, made).text
-    assert set(made.stages) == set(STAGES) and made.counts()["signals"] == 1
+    assert set(made.stages) == set(STAGES) and made.counts["signals"] == 1
 
 
 @pytest.mark.parametrize(
