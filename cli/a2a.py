@@ -12,6 +12,7 @@ import threading
 import time
 
 from gitmem.errors import UsageError
+from gitmem.outcome import Struct
 from gitmem.text.addresses import of_writer, words_of
 
 from .environment import Environment, variable
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
-    from gitmem.calls.a2a_files import RemoteLinks
+    from gitmem.calls.a2a_files import Link, RemoteLinks
     from gitmem.calls.a2a_server import ServedAgent, ServedLog
     from gitmem.calls.call_result import CallResult
     from gitmem.order.task import FoldedTask
@@ -233,11 +234,60 @@ def is_word(text: str) -> bool:
 
 TOKEN = "GITMEM_A2A_TOKEN"  # noqa: S105  (the name of a variable)
 END_SECONDS, SEND_SECONDS, LOOK_SECONDS = 5.0, 10.0, 0.05
+NOT_SENT = "The server does not have it yet; gitmem task wait sends it."
 
 
 def is_url(agent: str) -> bool:
     """Return whether a call names a server instead of agents of the log."""
     return agent.strip().lower().startswith(("https://", "http://"))
+
+
+class ServerTask(Struct):
+    """A task that is for a server, as this clone knows it.
+
+    Attributes:
+        url: Where the server is; "" if another clone has called it.
+        digest: That of the token that it got.
+        link: Its task there; None before a session of ours has taken it.
+    """
+
+    task: FoldedTask
+    links: RemoteLinks
+    url: str
+    digest: str
+    link: Link | None
+
+    @property
+    def id(self) -> str:
+        """The id of the task."""
+        return str(self.task.record["task_id"])
+
+    @property
+    def has_token(self) -> bool:
+        """Whether the token is the one that the server got."""
+        from gitmem.calls.a2a_files import digest_if_any
+
+        return self.digest == digest_if_any(variable(TOKEN))
+
+
+def server_task(store: Store, id: str) -> ServerTask | None:
+    """Return a task that is for a server; None for another one.
+
+    Raises:
+        UsageError: It is unknown.
+    """
+    from gitmem.calls import SERVER
+    from gitmem.work import task_rules
+
+    with store.lock:
+        task = task_rules.require(store, id, writing=True)
+    identity = task.record.get("agent") or ""
+    if not identity.startswith(SERVER):
+        return None
+    from gitmem.calls.a2a_files import RemoteLinks
+
+    links = RemoteLinks(store.repo.state)
+    return ServerTask(task, links, *(links.server(identity) or ("", "")), links.read(task.record["task_id"]))
 
 
 @contextlib.contextmanager
@@ -267,14 +317,36 @@ def following(store: Store, ids: Sequence[str]) -> Iterator[None]:
     """Go on with those of some tasks that servers have, and that nobody else in this clone follows.
 
     Raises:
-        UsageError: See `of_servers`, or the extra is not installed.
+        UsageError: A task is unknown, the token is not the one that its server got, or the extra is not installed.
     """
+    by_session: dict[tuple[str, str], list[ServerTask]] = {}
+    for each in with_servers(store, ids):
+        by_session.setdefault((each.url, each.link.session if each.link is not None else ""), []).append(each)
     with contextlib.ExitStack() as stack:
-        for (identity, url, session), wanted in of_servers(store, ids).items():
-            from gitmem.calls.a2a_files import RemoteLinks
-
-            stack.enter_context(_served(store, RemoteLinks(store.repo.state), identity, url, session, wanted))
+        for (url, session), some in by_session.items():
+            identity = some[0].task.record["agent"] or ""
+            wanted = {each.id for each in some}
+            stack.enter_context(_served(store, some[0].links, identity, url, session, wanted))
         yield
+
+
+def with_servers(store: Store, ids: Sequence[str]) -> list[ServerTask]:
+    """Return those of some tasks that go on at servers which this clone has called.
+
+    Raises:
+        UsageError: A task is unknown, or the token is not the one that its server got.
+    """
+    found = [server_task(store, id) for id in ids]
+    known = [each for each in found if each is not None and each.url and not each.task.is_finished]
+    for each in known:
+        if not each.has_token and each.task.state != "auth-required":
+            raise UsageError(
+                f"{TOKEN} is not the token that {each.task.record['agent']} got with the call. Nothing was written or sent.",
+                hint="Set the same token, or none if the call had none.",
+                code="other-token",
+                next=[f"gitmem task show {each.id}"],
+            )
+    return known
 
 
 def server_address(url: str, writer: str) -> str:
@@ -288,35 +360,14 @@ def server_address(url: str, writer: str) -> str:
     return of_writer(a2a_files.server_identity(url), writer)
 
 
-def wait_until_sent(store: Store, found: CallResult) -> None:
-    """Wait until the server of a call has its task, for a caller that does not wait for the result; warn if it has not."""
-    from gitmem.calls.a2a_files import RemoteLinks
-
-    links = RemoteLinks(store.repo.state)
-    ids = [each.task_id for each in found.results]
-    if not until(lambda: all(((link := links.read(id)) and link.id) or is_over(store, id) for id in ids)):
-        found.warnings.append("The server does not have it yet; gitmem task wait sends it.")
-
-
-def of_server(store: Store, id: str) -> FoldedTask | None:
-    """Return a task that is for a server, or None."""
-    from gitmem.calls import SERVER
-    from gitmem.work import task_rules
-
-    with store.lock:
-        task = task_rules.require(store, id, writing=True)
-    return task if (task.record.get("agent") or "").startswith(SERVER) else None
-
-
-def is_over(store: Store, id: str) -> bool:
-    """Return whether a task has an end."""
+def _is_over(store: Store, id: str) -> bool:
     from gitmem.work import task_rules
 
     with store.lock:
         return task_rules.require(store, id, writing=True).is_finished
 
 
-def until(is_so: Callable[[], object]) -> bool:
+def _until(is_so: Callable[[], object]) -> bool:
     """Wait until something is so; return whether it was in time."""
     deadline = time.monotonic() + SEND_SECONDS
     while not is_so():
@@ -326,38 +377,14 @@ def until(is_so: Callable[[], object]) -> bool:
     return True
 
 
-def of_servers(store: Store, ids: Sequence[str]) -> dict[tuple[str, str, str], set[str]]:
-    """Return those of some tasks that servers have, by identity and URL of the server and the session that took them, or "".
+def wait_until_sent(store: Store, found: CallResult) -> None:
+    """Wait until the server of a call has its task, for a caller that does not wait for the result; warn if it has not."""
+    from gitmem.calls.a2a_files import RemoteLinks
 
-    Raises:
-        UsageError: A task is unknown, or the token is not the one that its server got.
-    """
-    from gitmem.calls import SERVER
-    from gitmem.work import task_rules
-
-    found: dict[tuple[str, str, str], set[str]] = {}
-    for id in ids:
-        task = task_rules.require(store, id, writing=True)
-        identity = task.record.get("agent") or ""
-        if task.is_finished or not identity.startswith(SERVER):
-            continue
-        from gitmem.calls.a2a_files import RemoteLinks, digest_if_any
-
-        links = RemoteLinks(store.repo.state)
-        own = task.record["task_id"]
-        known, link = links.server(identity), links.read(own)
-        if known is None:  # another clone has called it
-            continue
-        url, digest = known
-        if digest != digest_if_any(variable(TOKEN)) and task.state != "auth-required":
-            raise UsageError(
-                f"{TOKEN} is not the token that {identity} got with the call. Nothing was written or sent.",
-                hint="Set the same token, or none if the call had none.",
-                code="other-token",
-                next=[f"gitmem task show {own}"],
-            )
-        found.setdefault((identity, url, link.session if link is not None else ""), set()).add(own)
-    return found
+    links = RemoteLinks(store.repo.state)
+    ids = [each.task_id for each in found.results]
+    if not _until(lambda: all(((link := links.read(id)) and link.id) or _is_over(store, id) for id in ids)):
+        found.warnings.append(NOT_SENT)
 
 
 @contextlib.contextmanager
@@ -426,12 +453,11 @@ def asks(store: Store, id: str) -> bool:
     """Return whether a server that this clone has called waits for an answer.
 
     Raises:
-        UsageError: See `of_servers`.
+        UsageError: See `with_servers`.
     """
     from gitmem.order.task import WAITING
 
-    task = of_server(store, id)
-    return task is not None and task.state in WAITING and bool(of_servers(store, [id]))
+    return any(each.task.state in WAITING for each in with_servers(store, [id]))
 
 
 def send_answer(store: Store, found: TaskChange) -> None:
@@ -441,26 +467,20 @@ def send_answer(store: Store, found: TaskChange) -> None:
     links, id = RemoteLinks(store.repo.state), found.task_id
     before = link.answers if (link := links.read(id)) is not None else 0
     with following(store, [id]):
-        is_sent = until(lambda: is_over(store, id) or ((link := links.read(id)) and link.answers > before))
+        is_sent = _until(lambda: _is_over(store, id) or ((link := links.read(id)) and link.answers > before))
     if not is_sent:
-        found.warnings.append("The server does not have it yet; gitmem task wait sends it.")
+        found.warnings.append(NOT_SENT)
     found.next = [f"gitmem task wait {id}"]
 
 
 def send_cancel(store: Store, found: TaskChange) -> None:
     """Ask the server of a task that was canceled to cancel it, and let our session that has the task give it back."""
-    from gitmem.calls.a2a_files import RemoteLinks
-
-    task, id = of_server(store, found.task_id), found.task_id
-    if task is None:
-        return
-    has_link = RemoteLinks(store.repo.state).read(id) is not None
+    at_server, id = server_task(store, found.task_id), found.task_id
     said = cancel_there(store, [id])
-    if has_link and not said and not task.is_finished:
+    if at_server is not None and at_server.link is not None and not said and not at_server.task.is_finished:
         with following(store, [id]):
-            has_ended = until(lambda: is_over(store, id))
-        if has_ended:
-            found.state, found.warnings = "canceled", []
+            if _until(lambda: _is_over(store, id)):
+                found.state, found.warnings = "canceled", []
     found.warnings += said
 
 
@@ -469,44 +489,26 @@ def cancel_there(store: Store, ids: Sequence[str]) -> list[str]:
     from gitmem.work import task_rules
 
     said = []
-    for id in ids:
-        task = of_server(store, id)
-        if task is None or not task.cancels:
-            continue
-        is_wished = any(task_rules.close(task, each.sender) is None for each in task.cancels)
-        if task.state == "canceled" or (is_wished and not task.is_finished):
-            why = _not_canceled(store, task)
+    for each in filter(None, (server_task(store, id) for id in ids)):
+        is_wished = any(task_rules.close(each.task, by.sender) is None for by in each.task.cancels)
+        if each.task.cancels and (each.task.state == "canceled" or (is_wished and not each.task.is_finished)):
+            why = _not_canceled(each)
             said += [f"The server is not told that it is canceled: {why}."] if why else []
     return said
 
 
-def _not_canceled(store: Store, task: FoldedTask) -> str:
+def _not_canceled(found: ServerTask) -> str:
     """Ask a server to cancel a task; return why it was not told, or ""."""
-    from gitmem.calls.a2a_files import RemoteLinks, digest_if_any
-
-    links, id = RemoteLinks(store.repo.state), task.record["task_id"]
-    known, link = links.server(task.record.get("agent") or ""), links.read(id)
-    if known is None:
+    if not found.url:
         return "another clone has called it"
-    if link is None or not link.id:
+    if found.link is None or not found.link.id:
         return ""  # it does not have the task, or was told
-    url, digest = known
-    if digest != digest_if_any(variable(TOKEN)):
-        return f"{TOKEN} is not the token that it got; with that, gitmem task wait {id} tells it"
+    if not found.has_token:
+        return f"{TOKEN} is not the token that it got; with that, gitmem task wait {found.id} tells it"
     with needs_sdk("a call to an A2A server"):
         from gitmem.calls import a2a_remote
-    if not a2a_remote.cancel(url, variable(TOKEN), link.id):
-        return f"it does not answer; gitmem task wait {id} tells it"
-    if task.is_finished:
-        links.delete(id)
+    if not a2a_remote.cancel(found.url, variable(TOKEN), found.link.id):
+        return f"it does not answer; gitmem task wait {found.id} tells it"
+    if found.task.is_finished:
+        found.links.delete(found.id)
     return ""
-
-
-def remark(store: Store, id: str) -> list[str]:
-    """Return which command sends what was recorded to the server that has a task; empty for any other task."""
-    from gitmem.calls.a2a_files import RemoteLinks
-
-    task = of_server(store, id)
-    if task is None or RemoteLinks(store.repo.state).read(task.record["task_id"]) is None:
-        return []
-    return [f"The server gets it with: gitmem task wait {task.record['task_id']}"]

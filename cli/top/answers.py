@@ -227,7 +227,7 @@ def answer_task(store: Store, caller: Caller, task_id: str, text: str) -> list[s
             was written.
         StoreError: It can't be recorded.
     """
-    if a2a.of_servers(store, [task_id]):
+    if a2a.with_servers(store, [task_id]):
         raise UsageError(
             f"{task_id} is done by a server, which gets an answer only while somebody waits. Nothing was written.",
             hint=f"Run `gitmem task message {task_id} 'your answer'` in a shell.",

@@ -9,8 +9,6 @@ import hmac
 import json
 import os
 import secrets
-import time
-from contextlib import suppress
 from urllib.parse import urlsplit
 
 from .. import local_files
@@ -251,8 +249,6 @@ def _save(path: str, value: object, *, durable: bool = False) -> None:
 
 
 LINKS_MAX_BYTES, TEXT_MAX = 4 * 1024, 1_024
-KEPT_SECONDS = 30 * 24 * 3600.0  # of files that nobody has asked for
-_PRUNED_MAX = 1_000
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _FOLDER = ("a2a", "servers")
 
@@ -289,7 +285,6 @@ class RemoteLinks:
             StoreError: The file can't be written.
         """
         self._write(_name_of(identity), {"url": url, "token": digest_if_any(token)})
-        self._prune()
 
     def server(self, identity: str) -> tuple[str, str] | None:
         """Return the URL of a server and the digest of its token; None if this clone has not called it."""
@@ -320,7 +315,7 @@ class RemoteLinks:
 
     def delete(self, task_id: str) -> None:
         """Forget the server's task for one of ours."""
-        local_files.remove_quietly(os.path.join(self.folder, task_id))  # else `_prune` does later
+        local_files.remove_quietly(os.path.join(self.folder, task_id))
 
     def _read(self, name: str) -> Mapping[str, Any]:
         try:
@@ -331,15 +326,6 @@ class RemoteLinks:
 
     def _write(self, name: str, values: Mapping[str, Any]) -> None:
         _save(os.path.join(self.folder, name), values, durable=True)
-
-    def _prune(self) -> None:
-        """Delete files that nobody has written for long."""
-        local_files.refuse_link(self.folder)
-        with os.scandir(self.folder) as found:
-            for each, _ in zip(found, range(_PRUNED_MAX), strict=False):
-                with suppress(OSError):  # another process deletes them, too
-                    if each.stat(follow_symlinks=False).st_mtime < time.time() - KEPT_SECONDS:
-                        local_files.remove_quietly(each.path)
 
 
 def server_identity(url: str) -> str:

@@ -144,7 +144,7 @@ SERVER = annas("a2a:server:agents.example.org")
 
 
 def test_i10_who_answers_or_cancels_learns_what_the_server_does_not_have(repo: Path) -> None:
-    """The tool of the MCP server sends nothing itself; another clone has neither URL nor token."""
+    """Another clone has neither URL nor token; with another token it is not told."""
     store = open_store(repo, Clock())
     planner = Agent(store, "codex:planner:one").caller
     own, other = (
@@ -152,12 +152,9 @@ def test_i10_who_answers_or_cancels_learns_what_the_server_does_not_have(repo: P
         for to in (SERVER, "claude:worker:bohr")
     )
     links = RemoteLinks(store.repo.state)
-    assert a2a.remark(store, own) == a2a.remark(store, other) == []
     for each in (own, other):
         links.write(each, Link("theirs", "context"))
         task_decisions.cancel(store, planner, each)
-    assert a2a.remark(store, own) == [f"The server gets it with: gitmem task wait {own}"]
-    assert a2a.remark(store, other) == []
     said = "The server is not told that it is canceled: another clone has called it."
     assert a2a.cancel_there(store, [own, other]) == [said]
     links.add_server(SERVER, "http://127.0.0.1:9", "token")
