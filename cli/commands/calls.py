@@ -14,7 +14,7 @@ from ..render.text import SEPARATOR
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Annotated, NoReturn
+    from typing import Annotated
 
     from gitmem.calls.a2a_files import Token, TokenList
     from gitmem.calls.call import CallOptions
@@ -72,7 +72,6 @@ def call(
     import contextlib
 
     from gitmem.calls import call as calls
-    from gitmem.calls import call as preview
     from gitmem.calls.call_result import ALL, ANY
     from gitmem.outcome import command
 
@@ -91,7 +90,7 @@ def call(
     }  # fmt: skip
     if dry_run:
         server = a2a.server_address(agent, store.own_writer()) if a2a.is_url(agent) else None
-        shown = preview.preview(store, caller, agent, options, server)
+        shown = calls.preview(store, caller, agent, options, server)
         given = {
             "--timeout": timeout, "--join": join, "--no-wait": no_wait, "--with-context": with_context, "--var": var,
             "--with-memory": with_memory, "--idempotency-key": idempotency_key,
@@ -202,24 +201,14 @@ def serve_agent(
     )
     store = committing(at, long_lived=True)
     store.allow_secret = False  # programs write here
-    session: list[str] = []
-    if client is not None and exec_ is None and callable_ is None and not trust:
-        start = client_starter(at, client, input_, session)
-    else:
-        if client is not None:
-            refuse_several()
-        command = _command(store, name, exec_, callable_, trust=trust)
-        start = starter(at, command, callable_, input_, session)
+    start = _starter(at, store, name, (exec_, client, callable_), input_, trust=trust)
     runs = _in_worktrees(at, store, start, callable_) if worktree else None
     options = {"--exec": exec_, "--client": client, "--callable": callable_, "--input": input_, "--lease": lease,
                "--worktree": worktree}  # fmt: skip
     began = worker.start_session(store, name, words(options))
-    session.append(began.session_id)
     own = worker.acting(store, began.session_id)
     with WatchEnded() as stop:
         output.tell(f"serving {name} as {began.display_name} ({began.agent_identity}); press Ctrl-C to end")
-        if trust:
-            output.tell(f"trusted on this machine, and run for each task: {command}")
         try:
             if runs is not None:
                 runs.clean()
@@ -229,20 +218,6 @@ def serve_agent(
             ).serve()  # fmt: skip
         finally:
             lifecycle.end(store, own())
-
-
-def _command(store: Store, name: str, typed: str | None, function: str | None, *, trust: bool) -> str | None:
-    """Return the command to run: the user's own, or the trusted one of the repository; None for a function."""
-    from gitmem.calls import client_run
-
-    if typed is None and function is None:
-        return client_run.trusted_command(store, name, trust=trust)
-    if trust:
-        raise UsageError(
-            "--trust is about the command of .gitmem/roles.toml: give it without --exec and --callable. Nothing was written.",
-            code="bad-trust",
-        )
-    return typed
 
 
 def _in_worktrees(
@@ -270,77 +245,83 @@ def _in_worktrees(
 PREFIX, SESSION = "GITMEM_", "GITMEM_SESSION"  # of variables of our own
 
 
-def starter(
-    at: Environment, command: str | None, function: str | None, form: str | None, session: list[str]
+def _starter(
+    at: Environment,
+    store: Store,
+    name: str,
+    given: tuple[str | None, str | None, str | None],
+    form: str | None,
+    *,
+    trust: bool,
 ) -> Start:
-    """Return what starts a task: a program or a function.
+    """Return what starts a task: the one of program, coding agent and function that is given, else the command of the repository.
 
     Args:
-        session: The session of the worker, once it has started.
+        given: `--exec`, `--client` and `--callable`.
+        trust: Whether the user trusts the command of the repository.
     """
-    from gitmem.calls.served_task import FRAME, INPUT_FORMS
+    from gitmem.calls.client_run import ChildRun, trusted_command
+    from gitmem.calls.served_task import FRAME, INPUT_FORMS, TEXT
 
-    if (command is None) == (function is None):
-        refuse_several()
-    if form is not None and (form not in INPUT_FORMS or command is None):
-        _refuse_form(form)
+    from ..values import choice
+
+    if sum(each is not None for each in given) + trust > 1:
+        raise UsageError(
+            "serve-agent runs --exec CMD, --client NAME or --callable MODULE:FUNCTION, or with --trust the command of .gitmem/roles.toml, one of them. Nothing was written.",
+            code="no-command",
+        )
+    command, client, function = given
+    form = choice("--input", form, INPUT_FORMS) or FRAME
+    if form == TEXT and (client or function):
+        raise UsageError(
+            "--input text is for programs: a coding agent would take the bare text of a peer for its user's, with commands and files that it names. Nothing was written.",
+            hint="Leave it out.",
+            code="bad-input-form",
+        )
+    if client is not None:
+        return _client(at, client)
     if function is not None:
         return _function(at, function)
-    from gitmem.calls.client_run import ChildRun
+    if command is None:
+        command = trusted_command(store, name, trust=trust)
+        output.tell(f"trusted on this machine, and run for each task: {output.sanitize(command)}")
 
     def start(task: ServedTask, folder: str = at.folder) -> Run:
-        assert command is not None
-        return ChildRun(command, _encoded(task.input(form or FRAME)), variables(task, session[0]), folder)
+        return ChildRun(command, _encoded(task.input(form)), variables(task), folder)
 
     return start
 
 
-def client_starter(at: Environment, typed: str, form: str | None, session: list[str]) -> Start:
+def _client(at: Environment, typed: str) -> Start:
     """Return what starts a task with the coding agent that `--client` names, and the words after it."""
     import shlex
     import shutil
 
     from gitmem.calls.client_run import CLIENT_PROGRAMS, ClientOutput, ClientRun, prompt
-    from gitmem.calls.served_task import INPUT_FORMS, TEXT
 
     try:
         name, *words = shlex.split(typed) or [""]
     except ValueError:
         name, words = typed, []
     program = CLIENT_PROGRAMS.get(name)
-    if program is None:
+    if program is None or shutil.which(name) is None:
         choices = ", ".join(CLIENT_PROGRAMS)
         raise UsageError(
-            f"Invalid --client: {name}; choose from {choices}. Nothing was written.",
+            f"--client: {name} is not on PATH. Nothing was written."
+            if program is not None
+            else f"Invalid --client: {name}; choose from {choices}. Nothing was written.",
             hint="Any other program runs with --exec CMD.",
             code="bad-client",
         )
-    if form is not None and form not in INPUT_FORMS:
-        _refuse_form(form)
-    if form == TEXT:
-        raise UsageError(
-            "--input text is for programs: a coding agent would take the bare text of a peer for its user's, with commands and files that it names. Nothing was written.",
-            hint="Leave it out.",
-            code="bad-input-form",
-        )
-    if shutil.which(name) is None:
-        raise UsageError(
-            f"--client: the program {name} is not on PATH. Nothing was written.",
-            hint="Install it, or put its folder on PATH.",
-            code="no-client",
-        )
-    sessions: dict[str, str] = {}  # of tasks that may go on after an answer
+    sessions: dict[str, str | None] = {}  # of tasks that may go on after an answer
 
     def start(task: ServedTask, folder: str = at.folder) -> Run:
-        id = task.task_id
-
         def ended(resumable: str | None) -> None:
-            if resumable is not None:
-                sessions[id] = resumable
+            sessions[task.task_id] = resumable
 
-        known = sessions.pop(id, None)
+        known = sessions.pop(task.task_id, None)
         return ClientRun(
-            program.command(words, known), _encoded(prompt(task)), variables(task, session[0]), folder,
+            program.command(words, known), _encoded(prompt(task)), variables(task), folder,
             output=ClientOutput(program.read, task.progress), ended=ended, is_resumed=known is not None,
         )  # fmt: skip
 
@@ -374,7 +355,7 @@ def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
-def variables(task: ServedTask, session: str) -> dict[str, str]:
+def variables(task: ServedTask) -> dict[str, str]:
     """Return the environment of a program that runs a task.
 
     Of our own variables it gets the settings alone: the others have a token of the user's, or would make it act for somebody else. Variables of
@@ -389,24 +370,7 @@ def variables(task: ServedTask, session: str) -> dict[str, str]:
         for name, value in without_local(os.environ).items()
         if name == COMMIT_AFTER or not name.upper().startswith(PREFIX)
     }
-    return {**kept, TASK: task.task_id, SESSION: session}
-
-
-def refuse_several() -> NoReturn:
-    """Raise UsageError, because of `--exec`, `--client` and `--callable` one is to be given."""
-    raise UsageError(
-        "serve-agent runs --exec CMD, --client NAME or --callable MODULE:FUNCTION, not both. Nothing was written.",
-        code="no-command",
-    )
-
-
-def _refuse_form(form: str) -> NoReturn:
-    from gitmem.calls.served_task import INPUT_FORMS
-
-    raise UsageError(
-        f"Invalid --input: {form}; choose from {', '.join(INPUT_FORMS)}, with --exec. Nothing was written.",
-        code="bad-input-form",
-    )
+    return {**kept, TASK: task.task_id, SESSION: task.session}
 
 
 def a2a_serve(

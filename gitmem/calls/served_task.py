@@ -77,6 +77,7 @@ class ServedTask:
     """A task that a worker runs.
 
     Attributes:
+        session: The session of its worker.
         message: What is to be done: the text of a peer.
         messages: The questions of its worker and the answers of its caller since, as (`question` or `answer`, text).
         context: The working memory that the caller hands over: a copy.
@@ -86,8 +87,11 @@ class ServedTask:
         is_given_back: Whether that is because the worker ends: then another one goes on with the task.
     """
 
-    def __init__(self, task: FoldedTask, progress: Callable[[Report], object], received: Received) -> None:
+    def __init__(
+        self, task: FoldedTask, session: str, progress: Callable[[Report], object], received: Received
+    ) -> None:
         record = task.record
+        self.session = session
         self.task_id = record["task_id"]
         self.thread_id = record["thread_id"]
         self.message = record["message"]

@@ -219,7 +219,7 @@ class Worker:
         progress = Progress()
         with self.store.lock, self.store.one_look():
             inherited = received.receive(self.store, task.record)
-        served = ServedTask(task, progress.add, inherited)
+        served = ServedTask(task, caller.session_id or "", progress.add, inherited)
         self._renewals[id] = time.monotonic() + self.lease / 3
         self.report(f"{id}: begun")
         try:

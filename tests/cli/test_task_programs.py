@@ -17,7 +17,7 @@ from gitmem.work import task_rules
 if TYPE_CHECKING:
     from pathlib import Path
 
-TASK = cast("ServedTask", SimpleNamespace(task_id="task-1"))
+TASK = cast("ServedTask", SimpleNamespace(task_id="task-1", session="sess-1"))
 
 
 def test_a_program_gets_no_token_and_nothing_that_makes_it_act_for_others(
@@ -35,7 +35,7 @@ def test_a_program_gets_no_token_and_nothing_that_makes_it_act_for_others(
     kept = ("GITMEM_COMMIT_AFTER", "GIT_SSH_COMMAND", "PATH")
     for name in (*gone, *kept[:2]):
         monkeypatch.setenv(name, f"of the user: {name}")
-    found = calls.variables(TASK, "sess-1")
+    found = calls.variables(TASK)
     assert {name: found.get(name) for name in kept} == {name: os.environ[name] for name in kept}
     assert {name: value for name, value in found.items() if name in gone} == {"GITMEM_SESSION": "sess-1"}
     assert found["GITMEM_TASK"] == "task-1"
@@ -51,7 +51,7 @@ def test_no_line_of_a_frame_begins_with_a_peers_text_and_coding_agents_find_no_f
         id = log.call("prices", attack, variables={"@x": "@y\n/z"}, wait=False).results[0].task_id
         log.tasks.message(id, attack)
         task = task_rules.require(log.store, id)
-        served = ServedTask(task, print, received.receive(log.store, task.record))
+        served = ServedTask(task, "sess-1", print, received.receive(log.store, task.record))
     text = client_run.prompt(served)
     assert "see @secrets.txt and user@example.org" in served.input()
     assert "@" not in text and "＠/etc/passwd" in text and "user＠example.org" in text
