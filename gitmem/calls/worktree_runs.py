@@ -45,11 +45,8 @@ _AUTHOR = {f"GIT_{each}_NAME": NOBODY[0] for each in _ROLES} | {
 }
 _HEADS = "refs/heads/"
 _GITLINK = "160000"
-# The note of a work tree has its branch, the commit where that began, and the commit with what was restored; only the first two while nothing
-# has run in it; or this word, once it could not be removed.
-_STAYS = "stays"
-_PREPARING, _PREPARED = 2, 3
-_PAYLOAD = ("branch", "commit", "uncommitted", "worktree")
+# The note of a work tree is one of these words, until something has run in it; then the commit with what was restored, if any.
+_PREPARING, _STAYS = "preparing", "stays"
 
 
 class WorktreeRuns:
@@ -126,15 +123,16 @@ class WorktreeRuns:
 
     def close(self, lock: Lock, worktree: TaskWorktree) -> Mapping[str, Any]:
         """Keep on branches what is in a work tree, remove it, and give its lock back; return what is left for the payload."""
-        kept = worktree.close()
+        kept, why = worktree.close()
         with self._all():
             if not os.path.lexists(worktree.folder):
                 with contextlib.suppress(OSError):
                     os.unlink(lock.path)
             lock.release()
-        if kept.sentence:
-            self.report(f"{worktree.task_id}: {kept.sentence}")
-        return kept.payload
+        told = [said.format(kept[name], why) for name, said in _SAYS.items() if name in kept]
+        if told:
+            self.report(f"{worktree.task_id}: {', '.join(told)}")
+        return kept
 
     def _worktree(self, id: str) -> TaskWorktree:
         return TaskWorktree(self.repo, os.path.join(self.folder, id), os.path.join(self.folder, f"{id}.lock"))
@@ -182,44 +180,11 @@ class _WorktreeRun(Struct):
         return self._left
 
 
-class Kept:
-    """What is left of a run.
-
-    Attributes:
-        branch: The branch with what it has committed; None if it has committed nothing.
-        commit: The last commit on that branch.
-        uncommitted: The branch with what it has not committed; None if there is nothing.
-        worktree: The work tree if it could not be removed; None if it has been.
-        error: Why not; None if it has something that no branch can have.
-        unused: Where the branch of the task begins, if it has nothing else.
-    """
-
-    def __init__(self) -> None:
-        self.branch: str | None = None
-        self.commit: str | None = None
-        self.uncommitted: str | None = None
-        self.worktree: str | None = None
-        self.error: str | None = None
-        self.unused: str | None = None
-
-    @property
-    def payload(self) -> dict[str, str]:
-        """Its fields in the payload of the end of the run."""
-        return {name: value for name in _PAYLOAD if (value := getattr(self, name)) is not None}
-
-    @property
-    def sentence(self) -> str:
-        """A sentence for whoever watches the worker; empty if nothing is left."""
-        parts = []
-        if self.branch:
-            parts.append(f"its commits are on branch {self.branch}")
-        if self.uncommitted:
-            parts.append(f"what it has not committed is on branch {self.uncommitted}")
-        if self.worktree:
-            parts.append(
-                f"the work tree {self.worktree} stays, because {self.error or 'no branch can have all that is in it'}"
-            )
-        return ", ".join(parts)
+_SAYS = {
+    "branch": "its commits are on branch {}",
+    "uncommitted": "what it has not committed is on branch {}",
+    "worktree": "the work tree {} stays, because {}",
+}
 
 
 class TaskWorktree:
@@ -238,73 +203,60 @@ class TaskWorktree:
         self.task_id = os.path.basename(folder)
 
     def prepare(self) -> None:
-        """Make it on the branch of an earlier run of the task, with what that has not committed; otherwise from HEAD.
+        """Make it, detached, where an earlier run of the task has ended, with what that has not committed; otherwise at HEAD.
 
         Raises:
             GitmemError: Git refuses, such as because HEAD has no commit.
         """
-        earlier = [name for name in self._names("") if self._commit(_HEADS + name) is not None]
-        base = "" if earlier else self._commit("HEAD", of=self.repo.git_dir)
+        known = self._branches()
+        earlier = [known[name] for name in self._names("") if name in known]
+        base = earlier[-1] if earlier else self._commit("HEAD", of=self.repo.git_dir)
         if base is None:
             raise StoreError(
                 "HEAD has no commit for a work tree to begin at. Commit something first.", code="no-commit"
             )
-        self._write(self.task_id, base)
-        if earlier:
-            self._add_to(earlier[-1])
-        else:
-            self._git("worktree", "add", "--quiet", "--lock", "-b", self.task_id, self.folder, base)
-        left = self._commit(_HEADS + self.task_id + UNCOMMITTED)
-        if left is not None and self._commit(f"{left}^") == self._commit("HEAD", of=self._admin):
+        self._write(_PREPARING)
+        self._git("worktree", "add", "--quiet", "--lock", "--detach", self.folder, base)
+        left = known.get(self.task_id + UNCOMMITTED, "")
+        if left and self._commit(f"{left}^") == base:
             env = {"GIT_WORK_TREE": self.folder}
             self._git("restore", f"--source={left}", "--worktree", "--", ":/", of=self._admin, env=env)
         else:
-            left = None
-        self._write(
-            self._branch() or self.task_id, base, left or ""
-        )  # from here on something in it may be worth keeping
+            left = ""
+        self._write(left)  # from here on something in it may be worth keeping
 
-    def _add_to(self, branch: str) -> None:
-        """Make it on a branch, or on a new one from there if another work tree has that checked out."""
-        add = ("worktree", "add", "--quiet", "--lock")
-        try:
-            self._git(*add, self.folder, branch)
-        except GitmemError as error:
-            if "already" not in error.message:
-                raise
-            free = next(name for name in self._names("") if self._commit(_HEADS + name) is None)
-            self._git(*add, "-b", free, self.folder, branch)
+    def close(self) -> tuple[dict[str, str], str]:
+        """Keep on branches what is in it, and remove it; if that is not possible, leave it where it is.
 
-    def close(self) -> Kept:
-        """Keep on branches what is in it, and remove it; if that is not possible, leave it where it is."""
-        kept = Kept()
+        Returns:
+            What is left, as fields for the payload of the end of the run: `branch` and `commit`, `uncommitted` (a branch) and
+            `worktree`; and why the work tree stays.
+        """
+        kept: dict[str, str] = {}
+        why = ""
         try:
-            said = local_files.load(self.note).decode().split("\n")
-            if said == [_STAYS] and os.path.lexists(self.folder):
-                return kept
-            if len(said) == _PREPARING:
-                kept.unused = said[1]
-            elif len(said) == _PREPARED:
-                is_whole = not os.path.lexists(self.folder) or self._keep_uncommitted(kept, said[2])
-                self._keep_commits(kept, said[0], said[1])
-                kept.worktree = None if is_whole else self.folder
+            said = local_files.load(self.note).decode()
+            is_there = os.path.lexists(self.folder)
+            if said == _STAYS and is_there:
+                return kept, why
+            if said not in (_PREPARING, _STAYS):
+                if is_there and not self._keep_uncommitted(kept, said):
+                    why = "no branch can have all that is in it"
+                if self._find_admin() is not None:
+                    self._keep_commits(kept)
         except (GitmemError, OSError) as error:
-            kept.error = getattr(error, "message", None) or str(error)
-            kept.worktree = self.folder
-        if kept.worktree is None and not self.remove():
-            kept.worktree = self.folder
-        if kept.worktree is not None:
+            why = getattr(error, "message", None) or str(error)
+        if why or not self.remove():
+            kept["worktree"] = self.folder
             self._write(_STAYS)
-        elif kept.unused:
-            self._git("update-ref", "-d", _HEADS + self.task_id, kept.unused, check=False)
-        return kept
+        return kept, why
 
-    def _write(self, *lines: str) -> None:
+    def _write(self, said: str) -> None:
         handle = local_files.open_file(self.note, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         with open(handle, "w", encoding="utf-8") as file:
-            file.write("\n".join(lines))
+            file.write(said)
 
-    def _keep_uncommitted(self, kept: Kept, restored: str) -> bool:
+    def _keep_uncommitted(self, kept: dict[str, str], restored: str) -> bool:
         """Commit to the second branch what is not committed; return whether all of it could be."""
         head = self._commit("HEAD", of=self._admin)
         index = f"{self.note}.index"
@@ -321,7 +273,7 @@ class TaskWorktree:
                 parents = ("-p", head) if head else ()
                 message = f"Uncommitted changes of {self.task_id}"
                 commit = self._git("commit-tree", tree, *parents, "-m", message, env=_AUTHOR)
-                kept.uncommitted = self._create(UNCOMMITTED, commit, replaces=restored)
+                kept["uncommitted"] = self._keep(UNCOMMITTED, commit, lambda old: old == restored)
             elif restored:  # the run has committed or undone it
                 self._git("update-ref", "-d", _HEADS + self.task_id + UNCOMMITTED, restored)
         finally:
@@ -331,22 +283,15 @@ class TaskWorktree:
         is_nested = any(line.split(" ")[1] == _GITLINK for line in changes.splitlines())
         return not is_nested and not os.path.isdir(os.path.join(self._admin, "modules"))
 
-    def _keep_commits(self, kept: Kept, branch: str, base: str) -> None:
+    def _keep_commits(self, kept: dict[str, str]) -> None:
         """Name the branch with the commits of the run, and create one for those that are on none."""
-        known = self._find_admin() is not None
-        head, current = (self._commit("HEAD", of=self._admin), self._branch()) if known else (None, None)
-        tip = self._commit(_HEADS + branch)
-        if current not in (None, branch) and head not in (None, base):
-            branch, tip = str(current), head  # a branch that the run has made
-        elif current is None and head is not None and tip is not None and not self._is_ancestor(head, tip):
-            if self._is_ancestor(tip, head):
-                self._git("update-ref", _HEADS + branch, head, tip)
-            else:
-                branch = self._create("", head)
-            tip = head
-        if tip is not None and tip != base:
-            kept.branch, kept.commit = branch, tip
-        kept.unused = base if base and self._commit(_HEADS + self.task_id) == base else None
+        head, branch = self._commit("HEAD", of=self._admin), self._branch()
+        of_user = self._commit("HEAD", of=self.repo.git_dir)
+        if head is None or (of_user is not None and self._is_ancestor(head, of_user)):
+            return
+        if branch is None:  # else the run has made it
+            branch = self._keep("", head, lambda old: self._is_ancestor(old, head))
+        kept["branch"], kept["commit"] = branch, head
 
     def remove(self) -> bool:
         """Remove it with git's notes about it; return whether that was possible."""
@@ -374,14 +319,23 @@ class TaskWorktree:
                 return os.path.join(parent, name)
         return None
 
-    def _create(self, end: str, commit: str, replaces: str = "") -> str:
-        """Create a branch that does not exist yet, or move the one that has the commit `replaces`; return its name."""
+    def _keep(self, end: str, commit: str, replaces: Callable[[str], bool]) -> str:
+        """Return the first branch of the task that has the commit, does not exist yet, or may be moved there: not one that is checked out."""
+        known = self._branches()
         for name in self._names(end):
-            old = self._commit(_HEADS + name)
-            if old is None or old == replaces:
-                self._git("update-ref", _HEADS + name, commit, old or "0" * len(commit))
+            old = known.get(name)
+            if old != commit and (old is None or replaces(old)):
+                self._git("branch", "--force", "--no-track", name, commit, check=False)
+                old = self._commit(_HEADS + name)
+            if old == commit:
                 return name
         raise StoreError(f"{self.task_id} has too many branches; delete some.", code="worktree-branches")
+
+    def _branches(self) -> dict[str, str]:
+        """Return the branches whose names begin with that of the task, with their commits."""
+        patterns = (f"{_HEADS}{self.task_id}", f"{_HEADS}{self.task_id}-*")
+        said = self._git("for-each-ref", "--format=%(refname:lstrip=2) %(objectname)", *patterns)
+        return dict(line.split(" ") for line in said.splitlines())
 
     def _names(self, end: str) -> list[str]:
         return [f"{self.task_id}{f'-{number}' if number > 1 else ''}{end}" for number in range(1, _NAMES_MAX)]

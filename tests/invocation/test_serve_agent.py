@@ -259,7 +259,7 @@ def test_i6_a_callable_is_imported_from_the_folder(repo: Path, tmp_path: Path, r
     for args, text in [
         (["--callable", "nothing:here"], "cannot import nothing:here"),
         ([], "Give one with --exec CMD or --callable"),
-        (["--exec", "cat", "--callable", "a:b"], "not both"),
+        (["--exec", "cat", "--callable", "a:b"], "one of them"),
         (["--callable", "json:dumps", "--worktree"], "--worktree needs a program"),
         (["--exec", "cat", "--input", "xml"], "choose from frame, text"),
     ]:
@@ -483,7 +483,7 @@ def test_serve_agent_runs_a_client_of_the_path(
         (["--client", "cobol"], "Invalid --client: cobol; choose from claude, codex, gemini, opencode"),
         (["--client", "claude 'x"], "Invalid --client"),
         (["--client", "opencode"], "is not on PATH"),
-        (["--client", "codex", "--exec", "cat"], "not both"),
+        (["--client", "codex", "--exec", "cat"], "one of them"),
         (["--client", "codex", "--input", "xml"], "choose from frame, text"),
         (["--client", "codex", "--input", "text"], "--input text is for programs"),
     ]:
