@@ -27,8 +27,9 @@ from a2a.utils.constants import TransportProtocol
 from a2a.utils.errors import A2AError
 from google.protobuf.json_format import MessageToDict
 
+from ..order.task import TERMINAL
 from .a2a_files import Link
-from .a2a_tasks import DATA_TYPE, json_of, json_part, text_of
+from .a2a_tasks import DATA_TYPE, STATES, json_of, json_part, text_of
 from .served_task import AuthNeededError, DirectAnswer, InputNeededError, TaskRejectedError
 
 TYPE_CHECKING = False
@@ -47,16 +48,8 @@ ANSWER_MAX_BYTES = 8 * 1024 * 1024
 PAUSES = (1.0, 2.0, 4.0)  # before each new connection to a server that has the task, after one was cut
 
 POLL_SECONDS = 2.0  # between two looks at a task that can't be subscribed to
-_ENDS = (
-    TaskState.TASK_STATE_COMPLETED,
-    TaskState.TASK_STATE_FAILED,
-    TaskState.TASK_STATE_CANCELED,
-    TaskState.TASK_STATE_REJECTED,
-)
-_ASKS = {
-    TaskState.TASK_STATE_INPUT_REQUIRED: InputNeededError,
-    TaskState.TASK_STATE_AUTH_REQUIRED: AuthNeededError,
-}
+_ENDS = [STATES[each] for each in TERMINAL]
+_ASKS = {STATES[each.state]: each for each in (InputNeededError, AuthNeededError)}
 
 
 class RemoteError(Exception):
@@ -336,28 +329,20 @@ async def _connected(url: str, token: str | None) -> AsyncIterator[tuple[Client,
     """
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     timeout = httpx.Timeout(CONNECT_SECONDS, read=READ_SECONDS)
-    transport = _Limited(httpx.AsyncHTTPTransport())
-    async with httpx.AsyncClient(headers=headers, timeout=timeout, transport=transport) as http:
+    transport, hooks = httpx.AsyncHTTPTransport(), {"response": [_limit]}  # no proxy gets the token
+    async with httpx.AsyncClient(
+        headers=headers, timeout=timeout, transport=transport, event_hooks=hooks
+    ) as http:
         card = await A2ACardResolver(http, url).get_agent_card()
         bindings = [TransportProtocol.JSONRPC.value, TransportProtocol.HTTP_JSON.value]
         config = ClientConfig(httpx_client=http, supported_protocol_bindings=bindings)
         yield ClientFactory(config).create(_of_same_host(card, url)), list(card.default_input_modes)
 
 
-class _Limited(httpx.AsyncBaseTransport):
-    """Reads no endless answer."""
-
-    def __init__(self, transport: httpx.AsyncBaseTransport) -> None:
-        self._transport = transport
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        found = await self._transport.handle_async_request(request)
-        assert isinstance(found.stream, httpx.AsyncByteStream)
-        found.stream = _LimitedStream(found.stream)
-        return found
-
-    async def aclose(self) -> None:
-        await self._transport.aclose()
+async def _limit(answer: httpx.Response) -> None:
+    """Read no endless answer."""
+    assert isinstance(answer.stream, httpx.AsyncByteStream)
+    answer.stream = _LimitedStream(answer.stream)
 
 
 class _LimitedStream(httpx.AsyncByteStream):

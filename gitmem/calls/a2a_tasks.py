@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from a2a.types import (
     Artifact,
     Message,
@@ -16,7 +18,7 @@ from a2a.types import (
 from a2a.utils.errors import ContentTypeNotSupportedError, InvalidParamsError
 from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 
-from ..order.task import SUBMITTED, WORKING
+from ..order.task import WORKING
 from ..work import task_work
 from . import ANSWER, CLIENT_MESSAGE, CONTEXT, EXTENSION, IDEMPOTENCY, METADATA, OUTPUT_MODES, PARTS, bundle
 
@@ -142,15 +144,9 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-STATES = {
-    SUBMITTED: TaskState.TASK_STATE_SUBMITTED,
-    WORKING: TaskState.TASK_STATE_WORKING,
-    "input-required": TaskState.TASK_STATE_INPUT_REQUIRED,
-    "auth-required": TaskState.TASK_STATE_AUTH_REQUIRED,
-    "completed": TaskState.TASK_STATE_COMPLETED,
-    "failed": TaskState.TASK_STATE_FAILED,
-    "canceled": TaskState.TASK_STATE_CANCELED,
-    "rejected": TaskState.TASK_STATE_REJECTED,
+STATES: dict[str, TaskState] = {
+    name.removeprefix("TASK_STATE_").lower().replace("_", "-"): cast("TaskState", value)
+    for name, value in TaskState.items()
 }
 END, RESULT = "end", "result"  # the ids of the steps that end a task
 _RESULT_FIELDS = ("commit", "branch", "uncommitted")  # of a result's payload, in the metadata of the task

@@ -56,18 +56,9 @@ def start_session(
     try:
         return lifecycle.start(store, CallerClaims(), agent_identity=identity, name=name, client=WORKER)
     except UsageError as error:
-        if error.code == "bad-name" and not is_wished:
-            raise UsageError(
-                error.message,
-                hint="Use letters of one script, digits, dashes and spaces.",
-                code=error.code,
-                next=["gitmem roster"],
-            ) from error
         holders = presence.of_name(store, fold(name or "")) if error.code == "name-in-use" else []
         others = [each for each in holders if each.agent_identity != identity]
-        if error.code != "name-in-use" and not (is_wished and error.code == "bad-name"):
-            raise
-        if others and not is_wished:
+        if not is_wished and others:
             free = error.suggestions
             raise UsageError(
                 f"The name {name} is in use by {others[0].session_id}. Nothing was recorded.",
@@ -76,6 +67,8 @@ def start_session(
                 suggestions=free,
                 next=[command("gitmem", "serve-agent", other, *options) for other in free],
             ) from error
+        if not is_wished and not holders:
+            raise
     return lifecycle.start(store, CallerClaims(), agent_identity=identity, client=WORKER)
 
 
