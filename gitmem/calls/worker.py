@@ -67,6 +67,9 @@ def start_session(
                 suggestions=free,
                 next=[command("gitmem", "serve-agent", other, *options) for other in free],
             ) from error
+        if not is_wished and error.code == "bad-name":
+            hint = "Use letters of one script, digits, dashes and spaces."
+            raise UsageError(error.message, hint=hint, code=error.code, next=["gitmem roster"]) from error
         if not is_wished and not holders:
             raise
     return lifecycle.start(store, CallerClaims(), agent_identity=identity, client=WORKER)
