@@ -251,16 +251,12 @@ class ServerTask(Struct):
         link: Its task there; None before a session of ours has taken it.
     """
 
+    id: str
     task: FoldedTask
     links: RemoteLinks
     url: str
     digest: str
     link: Link | None
-
-    @property
-    def id(self) -> str:
-        """The id of the task."""
-        return str(self.task.record["task_id"])
 
     @property
     def has_token(self) -> bool:
@@ -286,8 +282,8 @@ def server_task(store: Store, id: str) -> ServerTask | None:
         return None
     from gitmem.calls.a2a_files import RemoteLinks
 
-    links = RemoteLinks(store.repo.state)
-    return ServerTask(task, links, *(links.server(identity) or ("", "")), links.read(task.record["task_id"]))
+    links, id = RemoteLinks(store.repo.state), task.record["task_id"]
+    return ServerTask(id, task, links, *(links.server(identity) or ("", "")), links.read(id))
 
 
 @contextlib.contextmanager
