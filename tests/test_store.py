@@ -126,9 +126,7 @@ def test_a_session_starts_acts_changes_and_ends_in_a_batch(repo: Path) -> None:
         assert [each["signal_id"] for each in log.inbox().signals] == [
             sent.signal["signal_id"], again.signal["signal_id"],
         ]  # fmt: skip
-        statuses = {
-            row["display_name"]: row["status"] for row in roster.listing(log.store, all=True).sessions
-        }
+        statuses = {row["display_name"]: row["status"] for row in roster.roster(log.store, all=True).sessions}
         assert statuses == {"Max": "ended", "Curie": "live"}
 
 
@@ -146,7 +144,7 @@ def test_a_batch_that_comes_to_nothing_leaves_nothing(repo: Path) -> None:
         assert bodies(log.store) == before
         assert log.caller.session_id == mine.session_id
         assert mine.session_id in heartbeats.all_last_seen(log.store), "it is still at work here"
-        assert [row["status"] for row in roster.listing(log.store).sessions] == ["live"]
+        assert [row["status"] for row in roster.roster(log.store).sessions] == ["live"]
         assert log.sessions.start(name="Planck").display_name == "Planck"
 
 

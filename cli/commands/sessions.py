@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Annotated
 
-    from gitmem.agents.roster import Roster, SessionList
+    from gitmem.agents.roster import Roster
 
     from .options import (
         MODEL,
@@ -156,7 +156,7 @@ def roster(
     at.answer(found, sessions.roster)
 
 
-def _name_the_rest(found: Roster | SessionList, *words: str) -> None:
+def _name_the_rest(found: Roster, *words: str) -> None:
     """Add the command that shows the sessions that a limit left out."""
     from gitmem.outcome import command
 

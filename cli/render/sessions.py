@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from gitmem.agents.descriptions import SessionRow
-    from gitmem.agents.lifecycle import SessionEnded, SessionResult, SessionStarted
+    from gitmem.agents.lifecycle import SessionResult
     from gitmem.agents.other_keys import Trust
-    from gitmem.agents.roster import RoleCheck, RoleEntry, RoleList, RoleShown, Roster, SessionList, WhoAmI
+    from gitmem.agents.roster import RoleCheck, RoleEntry, RoleList, RoleShown, Roster, WhoAmI
     from gitmem.agents.vocabulary import ClientAgent
     from gitmem.history.open_work import Wait, Waits
     from gitmem.trust.keys import MadeKey
@@ -50,7 +50,7 @@ OPTIONAL = ("ROLE", "DOES")  # columns that are left out if all their cells are 
 SHORTENED = ("DOES", "WHERE", "WORK", "ROLE", "SEEN", "UNREAD", "STATUS")
 
 
-def started(found: SessionStarted) -> list[str]:
+def started(found: SessionResult) -> list[str]:
     """Return a new session. The last line is the command that selects it for the caller's shell."""
     rest = with_options([command for command in found.next if not command.startswith("export ")])
     return [
@@ -85,7 +85,7 @@ def session(found: SessionResult, head: str = "You are ") -> list[str]:
     return list(map(plain, lines))
 
 
-def ended(found: SessionEnded) -> list[str]:
+def ended(found: SessionResult) -> list[str]:
     """Return the lines for a session that has ended."""
     said = f": {found.summary}" if found.summary else ""
     lines = block(f"{found.display_name} ({found.session_id}) has ended{said}", found.remark)
@@ -139,7 +139,7 @@ def waits(found: Waits) -> list[str]:
     )
 
 
-def roster(found: Roster | SessionList) -> list[str]:
+def roster(found: Roster) -> list[str]:
     """Return who waits for whom, and the sessions as a table."""
     rows = [_row(each) for each in found.sessions]
     failed = sync_error_line(getattr(found, "autosync", None))
@@ -181,9 +181,8 @@ def _painted(row: int, column: int, cell: str) -> str:
 
 
 def _does(each: SessionRow) -> str:
-    if each["status"] == "ended" and each["summary"]:
-        return each["summary"]
-    return beside_name(each["headline"], each["display_name"], each["activity"])
+    summary: str | None = each["summary"] if each["status"] == "ended" else None
+    return summary or beside_name(each["headline"], each["display_name"], each["activity"])
 
 
 def _row(each: SessionRow) -> tuple[str, ...]:

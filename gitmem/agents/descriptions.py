@@ -12,6 +12,7 @@ import os
 
 from .. import local_files
 from ..log.lines import format_at
+from ..outcome import Outcome
 from ..records.ids import implied_role, role_id, role_of
 from ..settings import HEADLINE, PROMPT
 from ..text import strict_json
@@ -24,7 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Iterator, Mapping
-    from typing import Any, NotRequired, TypedDict
+    from typing import Any
 
     from ..index.index_file import StepLimit
     from ..records.record_types import AuditRecord, NodeRecord, PatchRecord, SignalRecord
@@ -35,50 +36,34 @@ if TYPE_CHECKING:
 
     SentRecord = SignalRecord | NodeRecord | PatchRecord | AuditRecord
 
-    class RoleRow(TypedDict):
-        """What a session says of its role. `role` only shows its two parts; `implied_role` is from the identity."""
+    # A session in an answer, see `row`.
+    SessionRow = dict[str, Any]
 
-        role: str | None
-        implied_role: str | None
-        actual_role: dict[str, Any] | None
-        lifecycle_role: str | None
-        specialty_profile: str | None
-        role_alias: str | None
-        role_pack: str | None
-        capabilities: list[str]
-        actual_ownership_scope: OwnershipScope | None
-        model: str | None
-        branch: str | None
-        task_id: str | None
 
-    class SessionRow(RoleRow):
-        """A session in an answer.
+class Stated(Outcome, kw_only=True):
+    """What answers say of a session. `role` only shows its two parts; `implied_role` is from the identity, `worktree` a folder's name."""
 
-        Only lists have `writer`, the one that attested its start, and only the roster has `unread`, which is None if counting
-        takes too long, `handoffs`, `edits`, and `known` if `.gitmem/signers` knows its address.
-        """
-
-        session_id: str
-        display_name: str
-        agent_identity: str | None
-        reader_identity: str
-        wu_id: str | None
-        initiative_id: str | None
-        lane: str | None
-        activity: str | None
-        summary: str | None
-        worktree: str | None
-        client: str | None
-        workspace_id: str | None
-        here: bool
-        status: str
-        last_seen: str
-        headline: str
-        writer: NotRequired[str | None]
-        unread: NotRequired[int | None]
-        handoffs: NotRequired[list[str]]
-        edits: NotRequired[list[str]]
-        known: NotRequired[bool]
+    session_id: str | None
+    agent_identity: str | None
+    display_name: str | None
+    reader_identity: str
+    worktree: str | None
+    wu_id: str | None
+    lane: str | None
+    initiative_id: str | None
+    activity: str | None
+    role: str | None
+    implied_role: str | None
+    actual_role: Mapping[str, Any] | None
+    lifecycle_role: str | None
+    specialty_profile: str | None
+    role_alias: str | None
+    role_pack: str | None
+    capabilities: list[str]
+    actual_ownership_scope: OwnershipScope | None
+    model: str | None
+    branch: str | None
+    task_id: str | None
 
 
 try:
@@ -213,22 +198,19 @@ def sender_name_from(names: ShownNames, record: SentRecord) -> str | None:
     return (names.get(session) if session else None) or name
 
 
-def role_row(record: Mapping[str, str], identity: str | None) -> RoleRow:
+_AS_SAID = ("lifecycle_role", "specialty_profile", "role_alias", "role_pack", "model", "branch", "task_id")
+
+
+def role_row(record: Mapping[str, str], identity: str | None) -> dict[str, Any]:
     """Return the role of a folded session, under the names of the role contract."""
     capabilities = record.get("capabilities")
     return {
         "role": role_id(record.get("lifecycle_role"), record.get("specialty_profile")),
         "implied_role": implied_role(identity),
         "actual_role": actual_role(record) or None,
-        "lifecycle_role": record.get("lifecycle_role"),
-        "specialty_profile": record.get("specialty_profile"),
-        "role_alias": record.get("role_alias"),
-        "role_pack": record.get("role_pack"),
         "capabilities": [str(each) for each in strict_json.read(capabilities)] if capabilities else [],
         "actual_ownership_scope": scope_of(record.get("actual_ownership_scope")),
-        "model": record.get("model"),
-        "branch": record.get("branch"),
-        "task_id": record.get("task_id"),
+        **{name: record.get(name) for name in _AS_SAID},
     }
 
 
@@ -247,23 +229,24 @@ def scope_of(text: str | None) -> OwnershipScope | None:
     return descriptors.read_scope(strict_json.read(text)) if text else None
 
 
+_OF_RECORD = (
+    "wu_id", "initiative_id", "lane", "activity", "summary", "worktree", "client", "workspace_id",
+)  # fmt: skip
+
+
 def row(found: Presence, headline: str) -> SessionRow:
-    """Return a session as `roster` shows it."""
-    record = found.record
+    """Return a session as answers show it.
+
+    Only lists add `writer`, the one that attested its start, and only the roster adds `unread`, which is None if counting takes too
+    long, `handoffs`, `edits`, and `known` if `.gitmem/signers` knows its address.
+    """
     return {
         "session_id": found.session_id,
         "display_name": found.name,
         "agent_identity": found.agent_identity,
         "reader_identity": found.reader,
-        **role_row(record, found.agent_identity),  # type: ignore[typeddict-item]  # only the roster has `unread`
-        "wu_id": found.wu_id,
-        "initiative_id": record.get("initiative_id"),
-        "lane": record.get("lane"),
-        "activity": record.get("activity"),
-        "summary": record.get("summary"),
-        "worktree": found.worktree,
-        "client": record.get("client"),
-        "workspace_id": record.get("workspace_id"),
+        **role_row(found.record, found.agent_identity),
+        **{name: found.record.get(name) for name in _OF_RECORD},
         "here": found.here,
         "status": found.status,
         "last_seen": format_at(found.last_seen),

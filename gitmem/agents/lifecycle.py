@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..commit_message import SUBJECT_MAX, cut
 from ..errors import UsageError
 from ..log.lines import CommitMessage
-from ..outcome import Outcome, command
+from ..outcome import Struct, command
 from ..records import CLEARABLE
 from ..records.ids import role_id
 from ..records.lines import as_json
@@ -29,62 +29,47 @@ from .caller import CallerClaims, default_workspace
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import Any, NotRequired, Self, TypedDict, TypeVar, Unpack
+    from typing import Any, NotRequired, Self, TypedDict, Unpack
 
     from ..records.record_types import SessionFields
     from ..store import Store
     from .caller import Caller
-    from .descriptors import OwnershipScope
     from .presence import Presence
     from .vocabulary import Roles
 
-    Told = TypeVar("Told", bound="SessionResult")
-
-    class RoleOptions(TypedDict):
+    class SessionOptions(TypedDict):
         """What a session says of itself. One that is missing or None stays as it is; an empty one is removed.
 
         Attributes:
+            agent_identity: `owner:role:purpose`.
             role: `LIFECYCLE/PROFILE`, an alias, or the beginning of one.
-            scope: Paths, or `KEY=VALUE`; see `roles.scope.parse`.
+            scope: Paths, or `KEY=VALUE`; see `descriptors.parse_scope`.
             model: The model that runs it.
             capabilities: What it can do; they give no role.
         """
 
+        agent_identity: NotRequired[str | None]
+        wu: NotRequired[str | None]
+        initiative: NotRequired[str | None]
+        lane: NotRequired[str | None]
+        client: NotRequired[str | None]
+        workspace: NotRequired[str | None]
         role: NotRequired[str | None]
         scope: NotRequired[Sequence[str] | None]
         model: NotRequired[str | None]
         capabilities: NotRequired[Sequence[str] | None]
 
 
-class SessionResult(Outcome, kw_only=True):
-    """The present state of a session.
+class SessionResult(descriptions.Stated, kw_only=True):
+    """The present state of a session: one that started, or the existing one of the same client session; one after a change, or at its end.
 
-    `worktree` is its folder's name, `summary` what an ended one did; `commit` is None if nothing was committed.
+    `summary` is what an ended one did; `commit` is None if nothing was committed.
     `role_resolved_by` is the step that found the role that was just given.
     """
 
     session_id: str
-    agent_identity: str | None
     display_name: str
-    reader_identity: str
-    worktree: str | None
-    wu_id: str | None
-    lane: str | None
-    initiative_id: str | None
-    activity: str | None
     summary: str | None
-    role: str | None
-    implied_role: str | None
-    actual_role: Mapping[str, Any] | None
-    lifecycle_role: str | None
-    specialty_profile: str | None
-    role_alias: str | None
-    role_pack: str | None
-    capabilities: list[str]
-    actual_ownership_scope: OwnershipScope | None
-    model: str | None
-    branch: str | None
-    task_id: str | None
     role_resolved_by: str | None = None
     commit: str | None
     recorded: bool
@@ -104,18 +89,6 @@ class SessionResult(Outcome, kw_only=True):
     def add_remark(self, sentence: str | None) -> None:
         """Add a sentence to the remark."""
         self.remark = " ".join(filter(None, (self.remark, sentence))) or None
-
-
-class SessionStarted(SessionResult, kw_only=True):
-    """A session that started, or the existing one of the same client session."""
-
-
-class SessionChanged(SessionResult, kw_only=True):
-    """A session after a change."""
-
-
-class SessionEnded(SessionResult, kw_only=True):
-    """A session that ended and released its name."""
 
 
 def unread_at_end(store: Store, found: Presence) -> str | None:
@@ -187,57 +160,25 @@ def _them(unread: int) -> str:
     return "it" if unread == 1 else "them"
 
 
-_OPTIONS = {"agent_identity": "--agent-identity", "wu_id": "--wu", "lane": "--lane", "client": "--client"}
-_PREPOSITIONS = {"wu_id": "on ", "initiative_id": "on initiative ", "lane": "in lane ", "client": "run by ",
-         "workspace_id": "in workspace ", "activity": "doing: ", "lifecycle_role": "in the role ", "model": "running ",
-         "branch": "on branch ", "worktree": "in "}  # fmt: skip
-# Fields that the sentence about another one says, or that say too much for a sentence.
-_UNSAID = (
-    "harness_session",
-    "specialty_profile",
-    "role_alias",
-    "role_pack",
-    "capabilities",
-    "actual_ownership_scope",
-)
-_GONE = {  # how a cleared field is said
-    "wu_id": "on no work unit", "initiative_id": "on no initiative", "lane": "in no lane",
-    "activity": "without an activity note", "lifecycle_role": "in no role", "specialty_profile": "", "role_alias": "",
-    "role_pack": "", "capabilities": "without capabilities", "actual_ownership_scope": "without a scope",
-    "model": "running no known model", "branch": "on no branch", "task_id": "on no task",
+# The field of a record that an option sets; options of the command line have the same names.
+_FIELDS = {
+    "agent_identity": "agent_identity", "wu": "wu_id", "initiative": "initiative_id", "lane": "lane",
+    "client": "client", "workspace": "workspace_id",
 }  # fmt: skip
-
-
-def given_fields(
-    identity: str | None,
-    wu: str | None,
-    initiative: str | None,
-    lane: str | None,
-    client: str | None,
-    workspace: str | None,
-) -> dict[str, str | None]:
-    """Return the values by the contract's names.
-
-    Raises:
-        UsageError: `bad-identity` for an identity that looks like another one.
-    """
-    names.check_identity(identity)
-    return {
-        "agent_identity": identity,
-        "wu_id": wu,
-        "initiative_id": initiative,
-        "lane": lane,
-        "client": client,
-        "workspace_id": workspace,
-    }
+_OPTIONS = ("agent_identity", "wu", "lane", "client", "role", "scope", "model", "capabilities")
+ROLE = ("lifecycle_role", "specialty_profile", "role_alias", "role_pack")
+_JSON = ("capabilities", "actual_ownership_scope")  # their values are JSON here
+# What the subject of a commit does not say: the role is named by its two parts, and the rest says too much for a sentence.
+_UNSAID = ("harness_session", *ROLE, *_JSON)
 
 
 def _own_address(store: Store, identity: str | None) -> str | None:
     """Return the address of an agent identity here.
 
     Raises:
-        UsageError: `bad-identity` for one of another writer that has not allowed it.
+        UsageError: `bad-identity` for one that looks like another one, or of another writer that has not allowed it.
     """
+    names.check_identity(identity)
     if not identity:
         return identity
     writer = store.writers.writer()
@@ -251,64 +192,31 @@ def _own_address(store: Store, identity: str | None) -> str | None:
     return store.own_address(identity)
 
 
-def put_fields(record: SessionFields, values: Mapping[str, str | None]) -> None:
-    """Set the values in a record."""
-    record["agent_identity"] = values.get("agent_identity")
-    record["wu_id"] = values.get("wu_id")
-    record["initiative_id"] = values.get("initiative_id")
-    record["lane"] = values.get("lane")
-    record["client"] = values.get("client")
-    record["workspace_id"] = values.get("workspace_id")
-    record["harness_session"] = values.get("harness_session")
-    record["activity"] = values.get("activity")
-    record["lifecycle_role"] = values.get("lifecycle_role")
-    record["specialty_profile"] = values.get("specialty_profile")
-    record["role_alias"] = values.get("role_alias")
-    record["role_pack"] = values.get("role_pack")
-    record["model"] = values.get("model")
-    record["branch"] = values.get("branch") or None
-    if values.get("worktree"):
-        record["worktree"] = values["worktree"]
-    for name in ("capabilities", "actual_ownership_scope"):
-        text = values.get(name)
-        if text:
-            record[name] = strict_json.read(text)  # their values are JSON here
+def _put(record: SessionFields, values: Mapping[str, str | None]) -> None:
+    for name, value in values.items():
+        if value:
+            record[name] = strict_json.read(value) if name in _JSON else value  # type: ignore[literal-required]
 
 
-def inherit(given: Mapping[str, str | None], former: Mapping[str, str]) -> dict[str, str | None]:
-    """Return the fields of a session that resumes an ended one: values that are not given (None) are kept.
-
-    The activity of the ended session is not kept, because it is out of date.
-    """
-    return {name: former.get(name) if value is None else value for name, value in given.items()}
-
-
-def cleared_fields(given: Mapping[str, str | None], known: Mapping[str, str]) -> list[str]:
-    """Return the fields that are given as empty and have a value."""
-    return [name for name in CLEARABLE["session"] if given.get(name) == "" and known.get(name)]
+def _described(differs: Mapping[str, str | None], gone: Sequence[str]) -> str:
+    """Return what a change sets and clears, for the subject of its commit."""
+    said = {name: value for name, value in differs.items() if name not in _UNSAID}
+    if "lifecycle_role" in differs:
+        said["role"] = role_id(differs["lifecycle_role"], differs.get("specialty_profile"))
+    words = [f"{name.removesuffix('_id').replace('_', ' ')} {value}" for name, value in said.items()]
+    words += [f"no {name.removesuffix('_id').replace('_', ' ')}" for name in gone if name not in ROLE[1:]]
+    return ", ".join(words)
 
 
-def describe_changes(differs: Mapping[str, str | None], gone: Sequence[str]) -> list[str]:
-    """Return the description of a change for a commit subject, after "is now"."""
-    changed = {name: value for name, value in differs.items() if name not in _UNSAID}
-    if "lifecycle_role" in changed:
-        changed["lifecycle_role"] = role_id(differs["lifecycle_role"], differs.get("specialty_profile"))
-    return [f"{_PREPOSITIONS.get(name, '')}{value}" for name, value in changed.items()] + [
-        words for name in gone if (words := _GONE.get(name, f"without {name.replace('_', ' ')}"))
-    ]
-
-
-def retry_command(event: str, given: Mapping[str, str | None], role: RoleOptions) -> list[str]:
-    """Return the command that gave these fields and this role; an empty value clears what it names."""
-    typed: list[tuple[str, str | None]] = [
-        (_OPTIONS[name], value) for name, value in given.items() if name in _OPTIONS
-    ]
-    typed += [("--role", role.get("role"))]
-    typed += [("--scope", each) for each in role.get("scope") or ()]
-    typed += [("--model", role.get("model"))]
-    typed += [("--capabilities", each) for each in role.get("capabilities") or ()]
-    words = [word for option, value in typed if value is not None for word in (option, value)]
-    return ["gitmem", "session", event, *words]
+def _command(event: str, options: SessionOptions) -> list[str]:
+    """Return the command that states this; an empty value clears what it names."""
+    typed = ["gitmem", "session", event]
+    given: Mapping[str, Any] = options
+    for name in _OPTIONS:
+        value = given.get(name)
+        for each in [value] if isinstance(value, str) else value or ():
+            typed += [f"--{name.replace('_', '-')}", each]
+    return typed
 
 
 def take_identity(store: Store, former: Presence) -> str:
@@ -396,40 +304,37 @@ def start_commit_message(record: SessionFields) -> CommitMessage:
     return CommitMessage(author, subject, "", [(key, value) for key, value in trailers if value])
 
 
-ROLE = ("lifecycle_role", "specialty_profile", "role_alias", "role_pack")
-OPTIONS = ("role", "scope", "model", "capabilities")
-FIELDS = (*ROLE, "capabilities", "actual_ownership_scope", "model")
-
-
-class StatedRole:
+class Stated(Struct):
     """What options change: fields, None for those that stay and "" for those that are removed; and what to say."""
 
-    def __init__(self) -> None:
-        self.fields: dict[str, str | None] = dict.fromkeys(FIELDS)
-        self.resolved_by: str | None = None
-        self.remarks: list[str | None] = []
+    fields: dict[str, str | None]
+    resolved_by: str | None = None
+    remarks: list[str | None] = []
 
-    def told(self, result: Told) -> Told:
+    def told(self, result: SessionResult) -> SessionResult:
         """Add what there is to say to an answer, and return it."""
         result.role_resolved_by = self.resolved_by
         result.remark = " ".join(filter(None, (result.remark, *self.remarks))) or None
         return result
 
 
-def stated_fields(store: Store, known: Mapping[str, str], options: RoleOptions) -> StatedRole:
+def stated_fields(store: Store, known: Mapping[str, str], options: SessionOptions) -> Stated:
     """Return what options say of a session.
 
     Args:
         known: The fields of the session so far.
 
     Raises:
-        TypeError: An option is not one of `RoleOptions`.
-        UsageError: `unknown-role`, `ambiguous-role`, `bad-role`, `bad-scope`, `bad-capability` or `bad-setting`.
+        TypeError: An option is not one of `SessionOptions`.
+        UsageError: `bad-identity`, `unknown-role`, `ambiguous-role`, `bad-role`, `bad-scope`, `bad-capability` or `bad-setting`.
     """
-    unknown = options.keys() - set(OPTIONS)
+    unknown = options.keys() - {*_FIELDS, *_OPTIONS}
     if unknown:
         raise TypeError(f"A session has no option {', '.join(sorted(unknown))}.")
-    found = StatedRole()
+    given: Mapping[str, Any] = options
+    found = Stated({field: given.get(name) for name, field in _FIELDS.items()})
+    found.fields |= dict.fromkeys((*ROLE, *_JSON))
+    found.fields["agent_identity"] = _own_address(store, options.get("agent_identity"))
     found.fields["model"] = options.get("model")
     role, scope, capabilities = options.get("role"), options.get("scope"), options.get("capabilities")
     if capabilities is not None:
@@ -452,7 +357,7 @@ def stated_fields(store: Store, known: Mapping[str, str], options: RoleOptions) 
     return found
 
 
-def _set_role(found: StatedRole, roles: Roles, text: str, policy: str) -> None:
+def _set_role(found: Stated, roles: Roles, text: str, policy: str) -> None:
     from . import vocabulary
 
     role = vocabulary.resolve(roles, text, policy=policy)
@@ -467,7 +372,7 @@ def _set_role(found: StatedRole, roles: Roles, text: str, policy: str) -> None:
 
 
 def _set_scope(
-    found: StatedRole, roles: Roles, known: Mapping[str, str], texts: Sequence[str], policy: str
+    found: Stated, roles: Roles, known: Mapping[str, str], texts: Sequence[str], policy: str
 ) -> None:
     """Set the scope that the texts name; without any, adapt the known one to a new role.
 
@@ -529,77 +434,64 @@ def start(
     store: Store,
     who: CallerClaims,
     *,
-    agent_identity: str | None = None,
     name: str | None = None,
-    wu: str | None = None,
-    initiative: str | None = None,
-    lane: str | None = None,
-    client: str | None = None,
-    workspace: str | None = None,
     former: Presence | None = None,
-    **role: Unpack[RoleOptions],
-) -> SessionStarted:
+    **options: Unpack[SessionOptions],
+) -> SessionResult:
     """Start a session of an agent in this worktree.
 
     If the client's session id has an open session, return that one, now in this worktree, with the given fields changed. If it has an ended
     one, the new session takes over its name and fields, except those given.
 
     Args:
-        agent_identity: `owner:role:purpose`; the default is `who.identity`.
         name: A chosen display name; the default is one from the pool.
         former: The open session that goes on under the client's session id, which is new to it.
-        role: Its actual role, scope, model and capabilities; see `RoleOptions`.
+        options: What it says of itself; `agent_identity` is `who.identity` by default.
 
     Raises:
-        UsageError: `name-in-use`, `bad-name`, those of `lifecycle.stated_fields`, or a field that breaks the contract.
+        UsageError: `name-in-use`, `bad-name`, those of `stated_fields`, or a field that breaks the contract.
     """
-    fields = given_fields(
-        _own_address(store, agent_identity or who.identity), wu, initiative, lane, client, workspace
-    )
-    fields["branch"] = presence.recordable_branch(store.branch()) or ""
+    options["agent_identity"] = options.get("agent_identity") or who.identity
     who.client_session = callers.starting_client(store, who)
     if who.client_session is None:
-        return _start_new(store, who, name, fields, role)
-    from . import delivery
-
+        return _start_new(store, who, name, options)
     # A client may run the hooks of several scopes at once: the second one must find the session of the first.
     with delivery.delivery_lock(store, f"start {who.client_session[1]}", wait_seconds=START_SECONDS):
         known = presence.of_client(store, who.client_session[1]) or former
         if known is None:
-            return _start_new(store, who, name, fields, role)
-        stated = stated_fields(store, known.record, role)
-        fields.update(stated.fields)
-        given = {key: value or None for key, value in fields.items()}  # a new start clears nothing
-        given["branch"] = fields["branch"]  # but HEAD may be on none
+            return _start_new(store, who, name, options)
+        stated = stated_fields(store, known.record, options)
+        given = {key: value or None for key, value in stated.fields.items()}  # a new start clears nothing
+        given["branch"] = _branch(store)  # but HEAD may be on none
         given["worktree"] = heartbeats.label(store)
         was = note_new_identity(store, known, given["agent_identity"])
         given["harness_session"] = presence.client_address(store, who.client_session[1], recorded=True)
-        changed = _change(store, known, name, given, retry_command("start", given, role))
+        changed = _change(store, known, name, given, _command("start", options))
         _register(store, known.session_id, who)
-        started = SessionStarted.after(changed[0], *changed[1:], _first_steps(store, changed[0]))
+        started = SessionResult.after(changed[0], *changed[1:], _first_steps(store, changed[0]))
         started.add_remark(was)
         return stated.told(started)
 
 
-def _start_new(
-    store: Store,
-    who: CallerClaims,
-    name: str | None,
-    fields: dict[str, str | None],
-    role: RoleOptions,
-) -> SessionStarted:
-    former = presence.of_client(store, who.client_session[1], ended=True) if who.client_session else None
-    stated = stated_fields(store, former.record if former is not None else {}, role)
-    fields.update(stated.fields)
-    again = retry_command("start", fields, role)
-    if former is not None:
-        fields = inherit(fields, former.record)
+def _branch(store: Store) -> str:
+    return presence.recordable_branch(store.branch()) or ""
+
+
+def _start_new(store: Store, who: CallerClaims, name: str | None, options: SessionOptions) -> SessionResult:
+    client = who.client_session
+    former = presence.of_client(store, client[1], ended=True) if client else None
+    stated = stated_fields(store, former.record if former is not None else {}, options)
+    # The activity of an ended session is out of date, and so not among these.
+    fields = {
+        each: former.record.get(each) if value is None and former is not None else value
+        for each, value in stated.fields.items()
+    }
     if fields["workspace_id"] is None:
         fields["workspace_id"] = default_workspace(store)
     if name is None:
         name, chosen = (former and _former_name(store, former)) or (names.pick(store), False)
     else:
-        names.claim(store, name, again=again)
+        names.claim(store, name, again=_command("start", options))
         chosen = True
     session_id = store.new_id("sess")
     store.log.make_state()
@@ -611,37 +503,24 @@ def _start_new(
         "clone_id": store.log.clone_id(),
         "worktree": heartbeats.label(store),
     }
-    put_fields(
-        record,
-        {
-            **fields,
-            "harness_session": presence.client_address(store, who.client_session[1], recorded=True)
-            if who.client_session
-            else None,
-        },
-    )
+    fields["harness_session"] = presence.client_address(store, client[1], recorded=True) if client else None
+    fields["branch"] = _branch(store)
+    _put(record, fields)
     message = start_commit_message(record)
     identity = record.get("agent_identity")
     is_new = bool(identity) and not presence.is_known_reader(store, str(identity))
     appended = store.record([store.line("session", record)], message)
     _register(store, session_id, who)
     found = presence.get(store, session_id)
-    if found is None:
-        raise UsageError(
-            f"{session_id} is recorded, but the index does not have it yet.",
-            hint="`gitmem doctor` compares the index with the log.",
-            code="index",
-            next=[command("export", f"GITMEM_SESSION={session_id}"), "gitmem doctor"],
-        )
+    assert found is not None
     names.repin(store, found)
-    started = SessionStarted.after(found, appended.commit, True, _first_steps(store, found))
+    started = SessionResult.after(found, appended.commit, True, _first_steps(store, found))
     if chosen and signal_rows.imported_ids(store.db(), name):
-        notice = f"Signals to {found.asked} were imported; no session gets them."
-        started.remark = " ".join(filter(None, (started.remark, notice)))
+        started.add_remark(f"Signals to {found.asked} were imported; no session gets them.")
         started.next.insert(1, signal_rows.imported_inbox(name))
     if is_new:
         started.add_remark(other_keys.of_same_words(store, found.reader))
-    if found.agent_identity is None and who.client_session is None:
+    if found.agent_identity is None and client is None:
         former = presence.last_agent_here(store) or former_agent(store, callers.of_session(found, "session"))
         started.remark = offer_identity(store, former, started.remark, started.next)
     return stated.told(started)
@@ -660,16 +539,10 @@ def change(
     store: Store,
     caller: Caller,
     *,
-    agent_identity: str | None = None,
     name: str | None = None,
-    wu: str | None = None,
-    initiative: str | None = None,
-    lane: str | None = None,
-    client: str | None = None,
-    workspace: str | None = None,
     activity: str | None = None,
-    **role: Unpack[RoleOptions],
-) -> SessionChanged:
+    **options: Unpack[SessionOptions],
+) -> SessionResult:
     """Change the public fields of the caller's session. If nothing differs, nothing is recorded.
 
     An empty work unit, initiative, lane, activity, role, scope, model or list of capabilities clears the present one.
@@ -678,31 +551,27 @@ def change(
         UsageError: As in `start`, and `no-session` for a caller without a session.
     """
     found = _own_session(store, caller)
-    agent_identity = _own_address(store, agent_identity)
-    fields = given_fields(agent_identity, wu, initiative, lane, client, workspace)
+    stated = stated_fields(store, found.record, options)
+    fields, identity = stated.fields, stated.fields["agent_identity"]
     fields["activity"] = activity
     if heartbeats.works_here(store, found.session_id):
-        fields["branch"] = presence.recordable_branch(store.branch()) or ""
-    stated = stated_fields(store, found.record, role)
-    fields.update(stated.fields)
-    was = note_new_identity(store, found, agent_identity)
-    again = retry_command("set", fields, role)
-    changed = _change(store, found, name, fields, again)
+        fields["branch"] = _branch(store)
+    was = note_new_identity(store, found, identity)
+    changed = _change(store, found, name, fields, _command("set", options))
     _register(store, found.session_id)  # with a new identity it has that identity's messages
-    steps = _first_steps(store, changed[0])[2:] if agent_identity else ["gitmem roster"]
-    after = SessionChanged.after(*changed, steps)
+    steps = _first_steps(store, changed[0])[2:] if identity else ["gitmem roster"]
+    after = SessionResult.after(*changed, steps)
     after.add_remark(was)
     return stated.told(after)
 
 
 def come_here(store: Store, found: Presence, client_id: str) -> None:
     """Record that a session goes on in this worktree, under a client's own id."""
-    branch = presence.recordable_branch(store.branch()) or ""
-    _change(store, found, None, {"worktree": heartbeats.label(store), "branch": branch}, ())
+    _change(store, found, None, {"worktree": heartbeats.label(store), "branch": _branch(store)}, ())
     _register(store, found.session_id, CallerClaims(client_session=("", client_id)))
 
 
-def end(store: Store, caller: Caller, *, summary: str | None = None) -> SessionEnded:
+def end(store: Store, caller: Caller, *, summary: str | None = None) -> SessionResult:
     """End the caller's session. Its name is free again; its id and identity stay addressable.
 
     Args:
@@ -720,7 +589,9 @@ def end(store: Store, caller: Caller, *, summary: str | None = None) -> SessionE
         delivery.remove_flags(store.repo.state, names_of_flags)
         appended.commit = appended.commit or store.try_commit_waiting(deferred=True)
     found = presence.get(store, found.session_id) or found
-    ended = SessionEnded.after(found, appended.commit, True, ["unset GITMEM_SESSION", "gitmem session start"])
+    ended = SessionResult.after(
+        found, appended.commit, True, ["unset GITMEM_SESSION", "gitmem session start"]
+    )
     ended.add_remark(left)
     return ended
 
@@ -761,17 +632,17 @@ def _change(
     """Record what differs; return the session after that, the commit, and whether it was recorded."""
     differs = {key: value for key, value in fields.items() if value and value != found.record.get(key)}
     if not differs.keys().isdisjoint(ROLE):  # concurrent changes must not mix two roles
-        differs.update({name: value for name in ROLE if (value := fields.get(name))})
-    cleared = cleared_fields(fields, found.record)
+        differs |= {each: value for each in ROLE if (value := fields.get(each))}
+    cleared = [each for each in CLEARABLE["session"] if fields.get(each) == "" and found.record.get(each)]
     record = presence.record_fields(found, "change")
     record["clear"] = cleared
-    put_fields(record, differs)
-    news = describe_changes(differs, cleared)
-    subject = f"{found.name} is now {', '.join(news)}" if news else f"{found.name} continues"
+    _put(record, differs)
+    news = _described(differs, cleared)
+    subject = f"{found.name} changes: {news}" if news else f"{found.name} continues"
     if name is not None and name != found.name:
         names.claim(store, name, session_id=found.session_id, again=again)
         record["display_name"] = differs["display_name"] = name
-        subject = f"{found.name} is now called {name}" + (f", {', '.join(news)}" if news else "")
+        subject = f"{found.name} is now called {name}" + (f": {news}" if news else "")
     is_choice = name is not None and ("display_name" in differs or not found.record.get("name_chosen"))
     if is_choice:  # also of a name that the pool gave
         record["name_chosen"] = True

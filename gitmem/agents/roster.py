@@ -19,14 +19,13 @@ from .descriptions import by_role, row
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from ..outcome import PartOfAnswer
     from ..store import Store
     from .caller import Caller
     from .descriptions import SessionRow
-    from .descriptors import OwnershipScope
     from .presence import Presence
     from .vocabulary import ClientAgent, Pack, Problem
 
@@ -55,42 +54,13 @@ class Roster(Outcome, kw_only=True):
     next: list[str]
 
 
-class SessionList(Outcome, kw_only=True):
-    """The sessions in the log, last seen first. `more` is the number of sessions that a limit left out."""
-
-    sessions: Sequence[SessionRow]
-    more: int = 0
-    next: list[str]
-
-
-class WhoAmI(Outcome, kw_only=True):
+class WhoAmI(descriptions.Stated, kw_only=True):
     """The caller. `headline` is that of its signals, `work` what it has to do and has claimed (`history.open_work`).
 
     `writer` attested the start of its session; None without one. `known` is whether `.gitmem/signers` knows its address.
     """
 
-    reader_identity: str
-    session_id: str | None
-    agent_identity: str | None
-    display_name: str | None
-    wu_id: str | None
-    initiative_id: str | None
-    lane: str | None
-    activity: str | None
     workspace_id: str | None
-    role: str | None
-    implied_role: str | None
-    actual_role: Mapping[str, Any] | None
-    lifecycle_role: str | None
-    specialty_profile: str | None
-    role_alias: str | None
-    role_pack: str | None
-    capabilities: list[str]
-    actual_ownership_scope: OwnershipScope | None
-    model: str | None
-    branch: str | None
-    task_id: str | None
-    worktree: str | None
     status: str | None
     headline: str
     writer: str | None
@@ -206,29 +176,6 @@ def _first(found: Sequence[Presence], limit: int | None, caller: Caller | None) 
 
     kept = {one.session_id for one in sorted(found, key=rank)[:limit]}
     return [one for one in found if one.session_id in kept]
-
-
-def listing(
-    store: Store, all: bool = False, *, limit: int | None = None, read_most: int = presence.READ_MAX
-) -> SessionList:
-    """Return sessions, last seen first; with `all` also those that are gone or ended.
-
-    Args:
-        limit: The maximum number of sessions, as in `roster`. So `read_most`.
-    """
-    shown, left = _shown(store, limit, read_most, all=all)
-    every = sorted(shown, key=lambda one: (-one.last_seen, one.session_id))
-    db = store.db()
-    steps = StepLimit(db, UNREAD_STEPS)
-    current = [one for one in every if all or one.is_current]
-    found = _first(current, limit, None)
-    rows = [*_rows(store, db, steps, found)]
-    outcome = SessionList(
-        sessions=rows,
-        next=[] if every else ["gitmem session start"],
-    )
-    outcome.more = len(current) + left - len(found)
-    return outcome
 
 
 def whoami(store: Store, caller: Caller) -> WhoAmI:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol, Unpack
 
     from ..agents.caller import Caller, CallerClaims
-    from ..agents.lifecycle import SessionChanged, SessionEnded, SessionStarted
+    from ..agents.lifecycle import SessionResult
     from ..calls.call import CallOptions
     from ..calls.call_result import CallResult, TaskProgress
     from ..calls.served_task import Function
@@ -124,18 +124,18 @@ class Sessions(Struct):
 
     _log: Opened
 
-    def start(self, **options: Any) -> SessionStarted:
+    def start(self, **options: Any) -> SessionResult:
         """Start a session and make it the caller; see `sessions.lifecycle.start` for the options."""
         started = lifecycle.start(self._log.store, self._log.who, **options)
         own = started.session_id
         self._log.who = callers.CallerClaims(as_=own, session=own, identity=self._log.who.identity)
         return started
 
-    def change(self, **options: Any) -> SessionChanged:
+    def change(self, **options: Any) -> SessionResult:
         """Change the caller's session; see `signals.completion.change_session` for the options and the errors."""
         return announcements.change_session(self._log.store, self._log.caller, **options)
 
-    def end(self, **options: Any) -> SessionEnded:
+    def end(self, **options: Any) -> SessionResult:
         """End the caller's session and release its name; see `work.give_handoff.end_session` for the options."""
         from ..work import give_handoff
 

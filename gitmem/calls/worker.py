@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ..agents.caller import Caller
-    from ..agents.lifecycle import SessionStarted
+    from ..agents.lifecycle import SessionResult
     from ..order.task import FoldedTask
     from ..signals.watch import StopWatching
     from ..store import Store
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 def start_session(
     store: Store, agent: str, options: Sequence[str] = (), *, name: str | None = None
-) -> SessionStarted:
+) -> SessionResult:
     """Start the session of a worker; with a name of the pool if another worker of this agent has its name.
 
     Args:

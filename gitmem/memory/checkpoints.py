@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..agents.caller import Caller
-    from ..agents.lifecycle import SessionEnded
+    from ..agents.lifecycle import SessionResult
     from ..order.node import VersionedNode
     from ..store import Store
 
@@ -229,7 +229,7 @@ def end_session(
     summary: str | None = None,
     done: bool = False,
     reason: str | None = None,
-) -> SessionEnded:
+) -> SessionResult:
     """End the caller's session as `announcements.end_session` does; with `done`, check the checkpoint gate before.
 
     Args:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ..agents.addressing import Resolved
     from ..agents.caller import Caller
-    from ..agents.lifecycle import SessionChanged, SessionEnded
+    from ..agents.lifecycle import SessionResult
     from ..records.record_types import SignalFields
     from ..store import Store
     from .signal_options import SignalOptions
@@ -107,7 +107,7 @@ def end_session(
     *,
     summary: str | None = None,
     done: bool = False,
-) -> SessionEnded:
+) -> SessionResult:
     """End the caller's session, see `lifecycle.end`.
 
     Args:
@@ -155,7 +155,7 @@ def announce(store: Store, caller: Caller, unit: str) -> Announced:
 
 def change_session(
     store: Store, caller: Caller, *, activity: str | None = None, milestone: bool = False, **fields: Any
-) -> SessionChanged:
+) -> SessionResult:
     """Change the caller's session as `lifecycle.change` does, and send a note that is a milestone to everybody.
 
     Args:
@@ -182,7 +182,7 @@ def change_session(
     return changed
 
 
-def _send_note(store: Store, changed: SessionChanged, note: str) -> str:
+def _send_note(store: Store, changed: SessionResult, note: str) -> str:
     """Broadcast the note of a session; return the result, also of a failure, in one sentence."""
     options: SignalOptions = {"broadcast": True, "wu": changed.wu_id}
     try:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..agents.caller import Caller
-    from ..agents.lifecycle import SessionEnded
+    from ..agents.lifecycle import SessionResult
     from ..order.node import VersionedNode
     from ..records.record_types import ShownTask, SignalFields, SignalRecord
     from ..store import Store
@@ -355,7 +355,7 @@ def end_session(
     summary: str | None = None,
     done: bool = False,
     reason: str | None = None,
-) -> SessionEnded:
+) -> SessionResult:
     """End the caller's session as `checkpoints.end_session` does, and say what it leaves without a successor.
 
     Raises:

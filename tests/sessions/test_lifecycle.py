@@ -102,7 +102,7 @@ def test_the_log_tells_the_story_of_a_session(repo: Path, git: object) -> None:
     assert told.splitlines() == [
         f"Curie <{WORDS}@gitmem> Curie ends",
         f"Planck <{WORDS}@gitmem> Planck is now called Curie",
-        f"Planck <{WORDS}@gitmem> Planck is now on WU-124",
+        f"Planck <{WORDS}@gitmem> Planck changes: wu WU-124",
         f"Planck <{WORDS}@gitmem> Planck starts ({WORDS}) in repo on WU-123",
     ]
     assert trailers.split("\n")[:3] == ["WU: WU-124", f"Agent: {WORDS}", f"Session: {started.session_id}"]
@@ -384,8 +384,8 @@ def test_the_list_leaves_out_who_is_gone(repo: Path) -> None:
     clock.forward(25 * HOUR)
     live = lifecycle.start(store, CallerClaims())
 
-    assert [each["session_id"] for each in roster.listing(store).sessions] == [live.session_id]
-    every = {each["session_id"]: each["status"] for each in roster.listing(store, all=True).sessions}
+    assert [each["session_id"] for each in roster.roster(store).sessions] == [live.session_id]
+    every = {each["session_id"]: each["status"] for each in roster.roster(store, all=True).sessions}
     assert every == {ended.session_id: "ended", gone.session_id: "gone", live.session_id: "live"}
 
 

@@ -14,7 +14,6 @@ from gitmem.agents import heartbeats, lifecycle, presence, roster
 from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
 from gitmem.log.lines import CommitMessage
-from gitmem.records import CLEARABLE
 from gitmem.records.ids import new_id
 from gitmem.signals import inbox, send
 from gitmem.store import Store
@@ -36,7 +35,7 @@ def test_what_one_does_is_seen_by_others_until_it_is_taken_back(repo: Path) -> N
         row = roster.roster(store).sessions[0]
         me = roster.whoami(store, acting(store, started))
         seen.append((row["activity"], me.activity, me.headline))
-    listed = roster.listing(store).sessions[0]
+    listed = roster.roster(store).sessions[0]
 
     assert seen == [
         ("reading", "reading", "reading"),
@@ -66,7 +65,7 @@ def test_an_empty_work_unit_initiative_or_lane_takes_it_away(repo: Path, git: ob
 
     assert (changed.wu_id, changed.initiative_id, changed.lane) == (None, None, None)
     assert changed.agent_identity == IDENTITY
-    assert told.strip() == "Planck is now on no work unit, on no initiative, in no lane"
+    assert told.strip() == "Planck changes: no wu, no initiative, no lane"
     again = lifecycle.change(store, acting(store, started), wu="WU-2")
     assert (again.wu_id, again.lane) == ("WU-2", None)
 
@@ -135,11 +134,6 @@ def test_a_line_can_take_away_no_more_than_that(repo: Path) -> None:
     assert found.record == one.record
 
 
-def test_the_lists_of_what_can_be_taken_away_are_one() -> None:
-    """The contract, the view and the operation have it, each in its own form."""
-    assert set(lifecycle._GONE) == set(CLEARABLE["session"])
-
-
 @pytest.mark.usefixtures("commits")
 def test_a_note_can_upset_no_reader_of_the_history(repo: Path, git: object) -> None:
     """It is the subject of a commit, which is shown as it is."""
@@ -150,7 +144,7 @@ def test_a_note_can_upset_no_reader_of_the_history(repo: Path, git: object) -> N
     told = git("log", "-3", "--format=%s", "refs/gitmem/log", cwd=repo)  # type: ignore[operator]
 
     assert told.splitlines()[:2] == [
-        "Planck is now in lane ‹system-reminder>", "Planck is now doing: ‹system-reminder>\\u200b\\U000e0041"
+        "Planck changes: lane ‹system-reminder>", "Planck changes: activity ‹system-reminder>\\u200b\\U000e0041"
     ]  # fmt: skip
 
 
