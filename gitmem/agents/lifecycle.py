@@ -22,7 +22,6 @@ from . import (
     names,
     other_keys,
     presence,
-    signal_rows,
 )
 from .caller import CallerClaims, default_workspace
 
@@ -249,7 +248,7 @@ def former_agent(store: Store, caller: Caller) -> Presence | None:
     if former is not None and former.status != "live":
         return former
     here = heartbeats.label(store)
-    return next((one for one in signal_rows.left_behind(store) if one.worktree == here), None)
+    return next((one for one in mailbox.left_behind(store) if one.worktree == here), None)
 
 
 def offer_identity(store: Store, former: Presence | None, remark: str | None, next: list[str]) -> str | None:
@@ -515,9 +514,9 @@ def _start_new(store: Store, who: CallerClaims, name: str | None, options: Sessi
     assert found is not None
     names.repin(store, found)
     started = SessionResult.after(found, appended.commit, True, _first_steps(store, found))
-    if chosen and signal_rows.imported_ids(store.db(), name):
+    if chosen and mailbox.imported_ids(store.db(), name):
         started.add_remark(f"Signals to {found.asked} were imported; no session gets them.")
-        started.next.insert(1, signal_rows.imported_inbox(name))
+        started.next.insert(1, mailbox.imported_inbox(name))
     if is_new:
         started.add_remark(other_keys.of_same_words(store, found.reader))
     if found.agent_identity is None and client is None:

@@ -510,10 +510,10 @@ def _people(store: Store, text: str) -> list[tuple[float, str, str]]:
     """Return the addresses of people by the display names in their latest signals. Anybody can use any display name."""
     from rapidfuzz.distance import Levenshtein
 
-    from . import signal_rows
+    from . import mailbox
 
     found = []
-    for record in signal_rows.last_of_people(store.db(), PEOPLE_MAX):
+    for record in mailbox.last_of_people(store.db(), PEOPLE_MAX):
         name = within(record.get("sender_name") or "", NAME_MAX)
         if name:
             likeness = Levenshtein.normalized_similarity(fold(text), fold(name))

@@ -200,7 +200,6 @@ def endorsement(store: Store) -> Step:
     """
     import base64
 
-    from ..trust import ssh_keygen
     from . import signers
 
     key = signers.signing_key(store)
@@ -213,8 +212,8 @@ def endorsement(store: Store) -> Step:
         )
     writer = store.writers.writer()
     try:
-        signature = ssh_keygen.sign(*key, writer)
-    except ssh_keygen.SshError as error:
+        signature = signers.sign(*key, writer)
+    except signers.SshError as error:
         raise StoreError(
             f"{error}. Nothing was written.",
             hint="A key with a passphrase must be in an agent first (`ssh-add`): nothing is asked here.",
@@ -223,7 +222,7 @@ def endorsement(store: Store) -> Step:
         ) from None
     own = [own_person(store), *presence.addresses_of(store.db(), writer, WORDS_SHOWN)]
     patterns = ",".join(dict.fromkeys(words_of(each) for each in own if each)) or "human:MAIL"
-    line = f"{patterns} {ssh_keygen.key_of(signature)}"
+    line = f"{patterns} {signers.key_of(signature)}"
     is_new = signature not in signers.signatures(store.db(), lambda by, _: by == writer).get(writer, ())
     return Step(
         signers.EVENT if is_new else "", writer, [], "",
@@ -342,56 +341,39 @@ def record(store: Store, caller: Caller | None, chosen: Step) -> Trust:
 
 
 def of_same_words(store: Store, address: str) -> str | None:
-    """Return a sentence about another writer that has the words of an own address, and how to become one with it; None if there is none.
-
-    The younger key goes on as the older one, so that what others know stays; a new key also as one that a lost key had to do with.
-    """
-    own, words = store.own_writer(), words_of(address)
+    """Return a sentence about another writer that has the words of an own address, and how to go on as it; None if there is none."""
+    db, own, words = store.db(), store.own_writer(), words_of(address)
     if writer_of(address) != own or not is_words(words):
         return None
-    known = grants.relations(store.db(), own) if own else {}
-    others = [
-        each
-        for each in _others_of(store, own, words)
-        if not (each in known and (known[each].is_accepted or known[each].gives))
-    ]
+    known = grants.relations(db, own) if own else {}
+    goes_on = {each for each, of in known.items() if of.is_accepted or of.gives}
+    others = [each for each in _others_of(store, own, words) if each not in goes_on]
     if not others:
         return None
     other = next((each for each in others if each in known and known[each].takes), others[0])
-    behind = _behind(store, other)
-    is_you = "If that is you"
-    if not words.startswith(PERSON):
-        is_you = "That is not you, unless the key is your user's, too: ask your user. If it is"
-    if other in known and known[other].takes and known[other].accepts:
+    of = known.get(other, grants.Relation())
+    if of.takes and of.accepts:
         start = command("gitmem", "session", "start", "--agent-identity", words)
         return (
             f"You go on as {other} here, but this session began before: a new one has that address: {start}."
         )
-    if other in known and known[other].takes:
-        return f"{words} is known under another key, {other}{behind}, too, which lets you go on as it. {is_you}: run {_accept_command(other)}."
-    if (
-        own
-        and presence.age_of_writer(store.db(), own) < presence.age_of_writer(store.db(), other)
-        and not _lost(store)
-    ):
-        return f"{words} is known under a younger key, {other}{behind}, too. {is_you}, run {command('gitmem', 'trust', other)} here first."
-    said = f"{words} is known under another key, {other}{behind}, too. {is_you}: run"
-    if not own:
+    first = next(iter(presence.addresses_of(db, other, 1)), None)
+    names = [presence.names_by_reader(db).get(first), words_of(first)] if first else []
+    whose = ", ".join(sanitize(each) for each in names if each)
+    is_you = "If that is you, run"
+    if not words.startswith(PERSON):
+        is_you = "That is not you, unless the key is your user's, too: ask your user. If it is, run"
+    said = f"{words} is known under another key, {other}{whose and f' (of {whose})'}, too"
+    if of.takes:
+        return f"{said}, which lets you go on as it. {is_you} {_accept_command(other)}."
+    if own and not _lost(store) and presence.age_of_writer(db, own) < presence.age_of_writer(db, other):
         return (
-            f"{said} {_accept_command(other)} here, which makes a key here and says what to run there first."
+            f"{said}. {is_you} {command('gitmem', 'trust', other)} here first."  # the older key is to go on
         )
-    return f"{said} {command('gitmem', 'trust', own)} on its machine, sync both, and run {_accept_command(other)} here."
-
-
-def _behind(store: Store, writer: str) -> str:
-    """Return whose key that of another writer is, in brackets: a person, else the first agent with its name; "" if none is known."""
-    db = store.db()
-    first = next(iter(presence.addresses_of(db, writer, 1)), None)
-    if first is None:
-        return ""
-    name = presence.names_by_reader(db).get(first)
-    of = sanitize(words_of(first))
-    return f" (of {sanitize(name)}, {of})" if name else f" (of {of})"
+    if not own:
+        return f"{said}. {is_you} {_accept_command(other)} here, which makes a key here and says what to run there first."
+    there = command("gitmem", "trust", own)
+    return f"{said}. {is_you} {there} on its machine, sync both, and run {_accept_command(other)} here."
 
 
 def has_unread(store: Store, address: str) -> bool:
@@ -403,25 +385,17 @@ def has_unread(store: Store, address: str) -> bool:
 
 
 def _others_of(store: Store, own: str, words: str) -> list[str]:
-    """Return the other writers that are known by words, those first that a lost key of this user had to do with, and then the oldest ones.
+    """Return the other writers that are known by words, the oldest ones first.
 
     One that goes on as another stands for that one. The key here, what goes on as it, and lost keys are left out.
     """
     db, lost = store.db(), _lost(store)
-    related = {
-        other
-        for each in lost
-        for other, of in grants.relations(db, each).items()
-        if {grants.ALL, words} & (of.gives | of.takes)
-    }
     addresses = {*presence.addresses_with(db, words), *mailbox.recipients_with(db, words)}
-    found: dict[str, bool] = {}
-    for each in sorted({*map(writer_of, addresses), *related} - {"", own, *lost}):
+    found = set()
+    for each in {*map(writer_of, addresses)} - {"", own, *lost}:
         goes_on_as = writer_of(grants.own_address(db, each, words))
-        stands = each if goes_on_as in lost else goes_on_as
-        found[stands] = found.get(stands, False) or each in related
-    found.pop(own, None)
-    return sorted(found, key=lambda each: (not found[each], presence.age_of_writer(db, each)))
+        found.add(each if goes_on_as in lost else goes_on_as)
+    return sorted(found - {own}, key=lambda each: presence.age_of_writer(db, each))
 
 
 def _lost(store: Store) -> set[str]:

@@ -12,7 +12,7 @@ from ..settings import WARN
 from ..sync import autosync, whereabouts
 from ..text.name_matching import fold
 from ..text.sanitize import sanitize
-from . import descriptions, mailbox, names, other_keys, presence, session_view, signal_rows, signers
+from . import descriptions, mailbox, names, other_keys, presence, session_view, signers
 from .caller import other_workspaces
 from .descriptions import by_role, row
 
@@ -109,7 +109,7 @@ def roster(
     db, now = store.db(), store.now()
     total = len(found) + left
     found = _first(found, limit, caller) if not query else found[:limit]
-    left_behind = [] if query else signal_rows.left_behind(store)
+    left_behind = [] if query else mailbox.left_behind(store)
     known = {one.session_id for one in found}
     found += [one for one in left_behind if one.session_id not in known]
     steps = StepLimit(db, steps_most)

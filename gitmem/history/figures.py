@@ -6,7 +6,7 @@ Times of lines are those of their writers' clocks: an answer that seems to be ea
 from __future__ import annotations
 
 from ..agents import presence
-from ..agents.signal_rows import of_readers
+from ..agents.mailbox import of_readers
 from ..index.entities import json_list
 from ..log.lines import format_at, parse_at
 from ..order.content import ASKS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import records
-from ..agents import mailbox, presence, signal_rows, waiting_work
+from ..agents import mailbox, presence, waiting_work
 from ..agents.descriptions import sender_name_from
 from ..agents.descriptors import role_text
 from ..agents.waiting_work import ASKING, OFFERED
@@ -429,7 +429,7 @@ def _answers(store: Store, caller: Caller | None, fold_most: int) -> Iterator[Wa
     db = store.db()
     cache, names = ThreadCache(db, fold_most), presence.names_by_reader(db)
     of_sessions = presence.names_by_session(db)
-    asked = signal_rows.newest_asked(db, format_at(store.now() - waiting_work.MONTH_MICROS), ASKED_MAX)
+    asked = mailbox.newest_asked(db, format_at(store.now() - waiting_work.MONTH_MICROS), ASKED_MAX)
     cache.lines.read_ahead([id for id, *_ in asked])
     for id, thread, readers in asked:
         record: SignalRecord | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from ..agents import heartbeats, presence, signal_rows
+from ..agents import heartbeats, mailbox, presence
 from ..errors import UsageError
 from ..git import files, history
 from ..git.config import remotes
@@ -206,9 +206,7 @@ def threads_of(
     if wu_id:
         wanted += [
             (each, BY_UNIT)
-            for each in signal_rows.threads_of_unit(
-                db, unit_key(wu_id), format_at(committed), SIGNALS_LOOKED_AT
-            )
+            for each in mailbox.threads_of_unit(db, unit_key(wu_id), format_at(committed), SIGNALS_LOOKED_AT)
             if each != task_thread
         ]
     found = [_thread(db, thread_id, by, committed) for thread_id, by in wanted]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from .. import records
-from ..agents import mailbox, signal_rows
+from ..agents import mailbox
 from ..agents.broadcasts import IMPORTED_ORIGIN as ORIGIN
 from ..commit_message import sanitize
 from ..errors import UsageError
@@ -108,7 +108,7 @@ def next_commands(found: Imported, folder: str) -> list[str]:
         return [again]
     if not any(each["imported"] for each in found.counts.values()):
         return ["gitmem mem list"]
-    others = [signal_rows.imported_inbox(address) for address in list(found.unread)[:1]]
+    others = [mailbox.imported_inbox(address) for address in list(found.unread)[:1]]
     return ["gitmem mem list", *others, "gitmem sync"]
 
 

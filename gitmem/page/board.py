@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import records
 from ..agents import mailbox, presence
-from ..agents.signal_rows import of_readers
+from ..agents.mailbox import of_readers
 from ..index import entities
 from ..log.lines import parse_at
 from ..order.task import HANDOFF, TERMINAL

@@ -9,7 +9,7 @@ from .. import __version__
 from ..agents import audits, mailbox
 from ..agents import caller as callers
 from ..agents.caller import of_session
-from ..agents.signal_rows import of_readers
+from ..agents.mailbox import of_readers
 from ..errors import GitmemError, UsageError
 from ..git import history
 from ..history import open_work, overlap

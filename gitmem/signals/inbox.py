@@ -80,9 +80,7 @@ def resolve_owner(store: Store, caller: Caller | None, for_: str | None) -> Inbo
 
 
 def _imported_ids(db: sqlite3.Connection, address: str, *, all: bool = False) -> set[str]:
-    from ..agents import signal_rows
-
-    return signal_rows.imported_ids(db, address, all=all)
+    return mailbox.imported_ids(db, address, all=all)
 
 
 def _imported_owner(store: Store, address: str) -> InboxOwner:
@@ -107,10 +105,8 @@ def _reader(store: Store, for_: str) -> Resolved:
         return addressing.reader_of(store, for_)
     except UsageError as error:
         if error.code == "unknown-recipient" and _imported_ids(store.db(), for_, all=True):
-            from ..agents import signal_rows
-
             error.hint = "Signals to this address were imported."
-            error.next = [signal_rows.imported_inbox(for_), *error.next]
+            error.next = [mailbox.imported_inbox(for_), *error.next]
         raise
 
 

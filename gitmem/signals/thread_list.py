@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..agents import mailbox, names, presence, session_view, signal_rows, waiting_work
+from ..agents import mailbox, names, presence, session_view, waiting_work
 from ..agents.descriptions import sender_name_from
 from ..commit_message import sanitize
 from ..errors import UsageError, check_limit
@@ -62,8 +62,8 @@ class Selection:
     def of_threads(self) -> str:
         """Return the condition on a row `s` of `signal` with its line `l`: a signal of its thread matches."""
         wanted = ["s.wu_id = :unit"] if self.unit else []
-        wanted += [signal_rows.OF_READERS] if self.readers is not None else []
-        found = [signal_rows.in_threads_with(" AND ".join(wanted))] if wanted else []
+        wanted += [mailbox.OF_READERS] if self.readers is not None else []
+        found = [mailbox.in_threads_with(" AND ".join(wanted))] if wanted else []
         return " AND ".join([*found, *(["l.at >= :since_at"] if self.since else [])]) or "1"
 
     def remark(self, db: sqlite3.Connection) -> str:
@@ -94,7 +94,7 @@ class ManyThreads:
     def __init__(
         self, db: sqlite3.Connection, only: Selection, most: int, *, fold_most: int = FOLD_MAX_BYTES
     ) -> None:
-        self.ids, self.more = signal_rows.newest(db, only.of_threads(), only.values, most)
+        self.ids, self.more = mailbox.newest(db, only.of_threads(), only.values, most)
         self.cache = ThreadCache(db, fold_most)
         self.cache.lines.read_ahead([id for id, _ in self.ids])
         self.owing: list[tuple[str, ThreadSignal, str]] | None = None
@@ -138,7 +138,7 @@ def owed(db: sqlite3.Connection, threads: ManyThreads) -> list[tuple[str, Thread
         return threads.owing
     of = dict(threads.ids)
     readers: dict[str, list[str]] = {}
-    for reader, id in signal_rows.asked(db, of):
+    for reader, id in mailbox.asked(db, of):
         readers.setdefault(id, []).append(reader)
     found = []
     for id, thread in threads.ids:
@@ -203,7 +203,7 @@ def list_threads(
     """
     check_limit(limit)
     db = store.db()
-    found, more = signal_rows.newest_threads(db, limit)
+    found, more = mailbox.newest_threads(db, limit)
     rows = [ThreadRow(*row) for row in found]
     names = presence.names_by_session(db)
     for row in rows:
@@ -235,11 +235,11 @@ def _count(store: Store, page: ThreadPage, caller: Caller, cache: ThreadCache) -
     for address, signal_id in db.execute(*mailbox.directed_to(db, *who, unread=False)):
         asked.setdefault(signal_id, []).append(address)
     found = {row.thread_id: row for row in page.threads}
-    for thread_id, _ in sorted(signal_rows.threads_of(db, unread)):
+    for thread_id, _ in sorted(mailbox.threads_of(db, unread)):
         page.unread += 1
         if thread_id in found:
             found[thread_id].unread += 1
-    for thread_id, signal_id in sorted(signal_rows.threads_of(db, asked)):
+    for thread_id, signal_id in sorted(mailbox.threads_of(db, asked)):
         readers = dict.fromkeys([*asked[signal_id], *caller.ids])
         if owes(db, cache, thread_id, signal_id, list(readers)):
             page.owed += 1

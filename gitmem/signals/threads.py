@@ -431,10 +431,8 @@ def unmatched(db: sqlite3.Connection, thread: Mapping[str, ThreadSignal]) -> lis
         for signal in thread.values()
         if not signal.counts
     ]
-    from ..agents import signal_rows
-
     for id in thread:
-        known = signal_rows.readers_of_missing(db, id, 4)
+        known = mailbox.readers_of_missing(db, id, 4)
         if known:
             readers = ", ".join(known[:3]) + (" and others" if known[3:] else "")
             found.append(

@@ -8,7 +8,7 @@ import pytest
 
 from gitmem.agents import lifecycle, names
 from gitmem.agents.caller import CallerClaims
-from gitmem.agents.lifecycle import SessionStarted
+from gitmem.agents.lifecycle import SessionResult
 from gitmem.errors import UsageError
 from gitmem.store import Store
 from gitmem.text import name_matching
@@ -29,7 +29,7 @@ def small_pool(monkeypatch: pytest.MonkeyPatch, *pool: str) -> None:
     monkeypatch.setattr(names, "POOL", pool)
 
 
-def start(store: Store) -> SessionStarted:
+def start(store: Store) -> SessionResult:
     return lifecycle.start(store, CallerClaims())
 
 

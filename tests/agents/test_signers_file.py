@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitmem.agents import signers
-from gitmem.trust import ssh_keygen
 from tests.signing import ANNA, BOB
 
 W = ANNA.writer
@@ -86,19 +85,19 @@ def key(tmp_path: Path) -> str:
 
 def test_a_signature_counts_for_the_writer_that_it_is_of_alone(key: str, tmp_path: Path) -> None:
     """Not for another one that repeats it, nor in another namespace, nor changed, nor with another key put into it."""
-    signature = ssh_keygen.sign(ssh_keygen.PROGRAM, key, W)
-    assert ssh_keygen.verifies(signature, W)
-    assert ssh_keygen.key_of(signature) == " ".join(Path(f"{key}.pub").read_text().split()[:2])
-    assert not ssh_keygen.verifies(signature, BOB.writer)
-    assert not ssh_keygen.verifies(signature[:-1] + bytes([signature[-1] ^ 1]), W)
-    own = base64.b64decode(ssh_keygen.key_of(signature).split()[1])
+    signature = signers.sign(signers.PROGRAM, key, W)
+    assert signers.verifies(signature, W)
+    assert signers.key_of(signature) == " ".join(Path(f"{key}.pub").read_text().split()[:2])
+    assert not signers.verifies(signature, BOB.writer)
+    assert not signers.verifies(signature[:-1] + bytes([signature[-1] ^ 1]), W)
+    own = base64.b64decode(signers.key_of(signature).split()[1])
     other = base64.b64decode(KEY.split()[1])
-    assert not ssh_keygen.verifies(signature.replace(own, other), W)
+    assert not signers.verifies(signature.replace(own, other), W)
     text = tmp_path / "text"
     text.write_text(W)
     subprocess.run(["ssh-keygen", "-q", "-Y", "sign", "-n", "git", "-f", key, str(text)], check=True)
     armored = (tmp_path / "text.sig").read_text().split("\n")
-    assert not ssh_keygen.verifies(base64.b64decode("".join(armored[1:-2])), W)
+    assert not signers.verifies(base64.b64decode("".join(armored[1:-2])), W)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +105,7 @@ def test_a_signature_counts_for_the_writer_that_it_is_of_alone(key: str, tmp_pat
 )
 def test_bytes_that_are_no_signature_have_no_key(bad: bytes) -> None:
     """So they are not verified."""
-    assert ssh_keygen.key_of(bad) == ""
+    assert signers.key_of(bad) == ""
 
 
 @pytest.mark.parametrize(
@@ -122,11 +121,11 @@ def test_a_program_that_hangs_or_fails_is_named(script: str, sentence: str, key:
     program = tmp_path / "program"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
-    with pytest.raises(ssh_keygen.SshError, match=sentence):
-        ssh_keygen.sign(str(program), key, W, seconds=0.5)
+    with pytest.raises(signers.SshError, match=sentence):
+        signers.sign(str(program), key, W, seconds=0.5)
 
 
 def test_an_exit_status_alone_verifies_nothing(key: str) -> None:
     """It is 0 where the process ignores SIGCHLD."""
-    signature = ssh_keygen.sign(ssh_keygen.PROGRAM, key, W)
-    assert not ssh_keygen.verifies(signature, W, program="true")
+    signature = signers.sign(signers.PROGRAM, key, W)
+    assert not signers.verifies(signature, W, program="true")

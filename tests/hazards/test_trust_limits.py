@@ -18,7 +18,7 @@ import pytest
 
 from gitmem import open_store, records, views
 from gitmem import repo as place
-from gitmem.agents import mailbox, presence, signal_rows
+from gitmem.agents import mailbox, presence
 from gitmem.agents.caller import Caller
 from gitmem.history import figures
 from gitmem.index import catch_up, index_file
@@ -524,7 +524,7 @@ def test_who_owes_answers_in_a_thread_of_many_proposers_takes_linear_time() -> N
     costs = []
     for index in (small, large):
         ids = [id for (id,) in index.db.execute("SELECT DISTINCT signal_id FROM asked")]
-        costs.append(Cost(index.db, partial(signal_rows.asked, index.db, ids)))
+        costs.append(Cost(index.db, partial(mailbox.asked, index.db, ids)))
     steps, _ = exponents([costs[0]], costs[1], 16)
 
     for index in (small, large):
@@ -549,7 +549,7 @@ def test_one_signal_in_many_threads_takes_linear_time(opened: Callable[[Index], 
         show = partial(live_pieces.thread_pieces, opened(index), ME_IN, waiting, live=False)
         contexts.append(Cost(index.db, show))
         ages.append(Cost(index.db, partial(figures.times_of_unread, index.db, "1", {}, [ME.identity])))
-        answers.append(Cost(index.db, partial(signal_rows.asked, index.db, ["sig-000000"])))
+        answers.append(Cost(index.db, partial(mailbox.asked, index.db, ["sig-000000"])))
         index.close()
 
     for few, many in (contexts, ages, answers):
