@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import records
-from ..agents import audits, mailbox, names, presence, signal_rows
+from ..agents import audits, mailbox, names, presence
 from ..agents.descriptions import sender_name_from
 from ..errors import UsageError, check_limit
 from ..index import entities, resolve_id
@@ -438,7 +438,7 @@ def _recorded(
     db: sqlite3.Connection, signal_id: str | None, readers: set[str] | None, since: str, limit: int
 ) -> tuple[list[EffectiveReceipt], int]:
     """Return the newest receipts with a line of their own, oldest first, and the number of all."""
-    rows, total = signal_rows.receipts(db, signal_id, readers, since, limit)
+    rows, total = mailbox.receipts(db, signal_id, readers, since, limit)
     found = [
         EffectiveReceipt(signal_id=id, reader_identity=who, read_at=at[:_AT], answers_digest=at[_AT:] or None)
         for id, who, at in rows
@@ -479,7 +479,7 @@ def _implied(db: sqlite3.Connection, signal_id: str, cache: ThreadCache) -> list
         if (
             standing is None
             or standing is said
-            or mailbox.delivery_state(db, signal_id, reader, counts=signal_rows.RECEIPT_COUNTS) is not None
+            or mailbox.delivery_state(db, signal_id, reader, counts=mailbox.RECEIPT_COUNTS) is not None
         ):
             continue
         one = EffectiveReceipt(
@@ -499,7 +499,7 @@ def _set_keys(db: sqlite3.Connection, found: Sequence[EffectiveReceipt]) -> None
         (each.signal_id, each.reader_identity, each.read_at, each.answers_digest): each for each in found
     }
     ids, times = {id for id, *_ in wanted}, {at for _, _, at, _ in wanted}
-    for line in signal_rows.keyed_receipts(db, ids, times):
+    for line in mailbox.keyed_receipts(db, ids, times):
         record = records.read_kind("receipt", line)
         if record is None:
             continue

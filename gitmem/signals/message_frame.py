@@ -277,12 +277,12 @@ def unread_versions(
     db: sqlite3.Connection, addresses: Sequence[str], signal_id: str
 ) -> set[tuple[str, bytes]]:
     """Return the (address, content) pairs of an id that are unread at these addresses."""
-    from ..agents import signal_rows
+    from ..agents import mailbox
 
     return {
         (address, content)
         for address in addresses
-        for content in signal_rows.unread_contents(db, address, signal_id)
+        for content in mailbox.unread_contents(db, address, signal_id)
     }
 
 
