@@ -1,6 +1,6 @@
 """Install and remove hooks, and tell their status: whether they are installed, complete, and able to work.
 
-Everything is read and checked before anything is written. A failure of one client does not stop the others that were found.
+The files of a client are written all or none. A failure of one client does not stop the others that were found.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from .agents_md import AgentsMdBlock
     from .clients import HookEntry
     from .git_hook import GitHookResult
-    from .managed_files import FileChange
     from .settings import OwnEntry
 
 
@@ -299,63 +298,29 @@ _IN_PROJECTS = {
 }
 
 
-class _Plan:
-    """The planned changes for one client.
+def _each(
+    folders: ClientFolders,
+    picked: Sequence[Client],
+    scope: str,
+    step: Callable[[ClientHooks, ClientScope | None], None],
+) -> tuple[list[ClientHooks], int]:
+    """Take a step with each client and its files, None where there are none that we could write; an error with one stops no other.
 
-    Attributes:
-        result: The result to report.
-        target: The client in its scope; None if there is no file that we could write.
-        changes: The changes of files.
-        error: Why the plan failed, or None.
+    Returns:
+        The results, and the exit status of the worst error.
     """
-
-    def __init__(self, folders: ClientFolders, client: Client, scope: str) -> None:
-        self.result = ClientHooks(client.name, client.title, scope, client.pushes)
-        self.target = target_of(folders, client, scope)
-        self.changes: list[FileChange] = []
-        self.error: GitmemError | None = None
-
-    def read_install(self) -> None:
-        """Plan the changes of an install."""
-        if self.target is not None:
-            self.changes = self.target.install()
-
-    def read_uninstall(self) -> None:
-        """Plan the changes of an uninstall."""
-        if self.target is not None:
-            self.changes = self.target.uninstall()
-
-    def install(self) -> None:
-        """Write the changes of an install."""
-        if self.target is None:
-            self.result.state = "advised"
-            return
-        is_update = self.target.state() != ABSENT
-        self.result.files = self.target.write_install(self.changes)
-        if self.result.files:
-            self.result.state = "updated" if is_update else "installed"
-
-    def uninstall(self) -> None:
-        """Write the changes of an uninstall."""
-        self.result.files = self.target.write_uninstall(self.changes) if self.target is not None else []
-        self.result.state = "removed" if self.result.files else "absent"
-
-    def attempt(self, step: Callable[[], None]) -> None:
-        """Take one step unless an earlier one failed; record its error beside the others' results."""
-        if self.error is not None:
-            return
+    found, status = [], 0
+    for client in picked:
+        result = ClientHooks(client.name, client.title, scope, client.pushes)
+        target = target_of(folders, client, scope)
         try:
-            step()
+            step(result, target)
         except GitmemError as error:
-            self.error = error
-            self.result.files = []
-            self.result.state = "failed"
-            self.result.problem = bare_message(error)
-            self.result.remarks = [error.hint] if error.hint else []
-
-
-def _status(plans: Sequence[_Plan]) -> int:
-    return max((plan.error.status for plan in plans if plan.error is not None), default=0)
+            status = max(status, error.status)
+            result.state, result.files, result.problem = "failed", [], bare_message(error)
+            result.remarks = [error.hint] if error.hint else []
+        found.append(result)
+    return found, status
 
 
 class _Ended(Outcome):
@@ -406,22 +371,29 @@ def install(
     Raises:
         UsageError: An unknown name or scope, or a project scope without a work tree; nothing was written.
     """
-    plans = [_Plan(folders, client, scope) for client in chosen_clients(folders, names)]
-    for plan in plans:
-        plan.attempt(plan.read_install)
+
+    def step(result: ClientHooks, target: ClientScope | None) -> None:
+        changes = target.install() if target is not None else []
+        if dry_run:
+            result.files = [each.path for each in changes if each.needed]
+            return
+        if target is None:
+            result.state = "advised"
+        else:
+            is_update = target.state() != ABSENT
+            result.files = target.write_install(changes)
+            if result.files:
+                result.state = "updated" if is_update else "installed"
+        _add_remarks(result, target, folders)
+
+    results, status = _each(folders, chosen_clients(folders, names), scope, step)
+    found = InstallResult(results, program)
     if dry_run:
-        for plan in plans:
-            plan.result.files = [each.path for each in plan.changes if each.needed]
-        return InstallResult([plan.result for plan in plans], program)
-    for plan in plans:
-        plan.attempt(plan.install)
-        _add_remarks(plan, folders)
-    found = InstallResult([plan.result for plan in plans], program)
-    failed = [plan for plan in plans if plan.error is not None]
-    found.status = _status(plans)
-    if len(failed) < len(plans):
+        return found
+    found.status = status
+    if any(each.state != "failed" for each in results):
         _name_program(found, folders, scope)
-    found.remarks += remarks_for_all(found.clients, scope)
+    found.remarks += remarks_for_all(results, scope)
     return found
 
 
@@ -441,28 +413,31 @@ def uninstall(
     Raises:
         UsageError: As in `install`.
     """
-    picked = list(CLIENTS.values()) if ALL_FOUND in names else chosen_clients(folders, names)
-    plans = [_Plan(folders, client, scope) for client in picked]
-    for plan in plans:
-        plan.attempt(plan.read_uninstall)
-        plan.result.files = [each.path for each in plan.changes]
+
+    def step(result: ClientHooks, target: ClientScope | None) -> None:
+        changes = target.uninstall() if target is not None else []
+        result.files = [each.path for each in changes]
+        if not dry_run and target is not None:
+            result.files = target.write_uninstall(changes)
         if not dry_run:
-            plan.attempt(plan.uninstall)
-    found = InstallResult(
-        [plan.result for plan in plans if plan.changes or plan.error is not None or ALL_FOUND not in names],
-        folders.noted_program(),
-    )
-    found.status = _status(plans)
-    if dry_run:
-        return found
-    found.remarks += still_installed(folders, scope)
+            result.state = "removed" if result.files else "absent"
+
+    every = ALL_FOUND in names
+    picked = list(CLIENTS.values()) if every else chosen_clients(folders, names)
+    results, status = _each(folders, picked, scope, step)
+    shown = [each for each in results if each.files or each.state == "failed" or not every]
+    found = InstallResult(shown, folders.noted_program())
+    found.status = status
+    if not dry_run:
+        other = _other(scope)
+        still = [client.title for client in installed_clients(folders, other)]
+        found.remarks += [f"Still installed in {other} scope: {', '.join(still)}."] if still else []
     return found
 
 
-def _add_remarks(plan: _Plan, folders: ClientFolders) -> None:
+def _add_remarks(result: ClientHooks, target: ClientScope | None, folders: ClientFolders) -> None:
     """Add the remarks for the user; for an unchanged client only that Codex does not run its hooks."""
-    result, target = plan.result, plan.target
-    if plan.error is None and result.state != "unchanged":
+    if result.state != "unchanged":
         result.remarks += remarks(result.client, result.scope, folders)
         file = target.attributes() if target is not None and target.lacks_attributes() else None
         if file is not None:
@@ -561,13 +536,6 @@ def other_worktrees(folders: ClientFolders) -> list[str]:
 def installed_clients(folders: ClientFolders, scope: str) -> list[Client]:
     """Return the clients with something of ours in a scope."""
     return [client for client in CLIENTS.values() if is_installed(folders, client, scope)]
-
-
-def still_installed(folders: ClientFolders, scope: str) -> list[str]:
-    """Return a remark on clients that are still installed in the other scope after an uninstall."""
-    other = _other(scope)
-    still = [client.title for client in installed_clients(folders, other)]
-    return [f"Still installed in {other} scope: {', '.join(still)}."] if still else []
 
 
 def is_installed(folders: ClientFolders, client: Client, scope: str) -> bool:
