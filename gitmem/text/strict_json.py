@@ -6,12 +6,7 @@ deep nesting).
 
 from __future__ import annotations
 
-import sys
-
-try:
-    from _json import encode_basestring
-except ImportError:  # not CPython
-    from json.encoder import encode_basestring
+from _json import encode_basestring, make_scanner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,23 +45,9 @@ class _Once(_Any):
     object_pairs_hook = staticmethod(_once)
 
 
-def _scanner(rules: type[_Any]) -> Scan:
-    if not hasattr(sys, "gettotalrefcount"):  # a debug build aborts where `read` gets a SystemError
-        try:
-            from _json import make_scanner
-        except ImportError:
-            pass  # not CPython
-        else:
-            scan: Scan = make_scanner(rules)  # type: ignore[arg-type]  # it asks for the attributes alone
-            return scan
-    from json import JSONDecoder
-
-    return JSONDecoder(
-        object_pairs_hook=rules.object_pairs_hook, parse_constant=rules.parse_constant
-    ).raw_decode
-
-
-_any, _only_once = _scanner(_Any), _scanner(_Once)
+# The scanner asks for the attributes alone.
+_any: Scan = make_scanner(_Any)  # type: ignore[arg-type]
+_only_once: Scan = make_scanner(_Once)  # type: ignore[arg-type]
 
 
 def read(text: str, *, once: bool = False) -> Any:
