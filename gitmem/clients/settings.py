@@ -40,22 +40,6 @@ _KINDS = {"{": "object", "[": "array", '"': "string", "t": "word", "f": "word", 
 BOM = "\ufeff"
 
 
-class JsonSyntaxError(ValueError):
-    """The text is not JSON.
-
-    Args:
-        what: The error, for a sentence.
-        at: The offset of the error; `line` and `column` give it counted from 1.
-    """
-
-    def __init__(self, what: str, text: str, at: int) -> None:
-        before = text[:at].replace("\r\n", "\n").replace("\r", "\n")
-        self.what = what
-        self.line = before.count("\n") + 1
-        self.column = len(before) - (before.rfind("\n") + 1) + 1
-        super().__init__(f"line {self.line}, column {self.column}: {what}")
-
-
 class JsonNode:
     """A value in a text.
 
@@ -102,7 +86,7 @@ def parse_json(text: str, *, comments: bool = False) -> JsonNode:
         comments: Whether to accept comments and a comma after the last item.
 
     Raises:
-        JsonSyntaxError: The text is not valid JSON, or nested too deeply.
+        json.JSONDecodeError: The text is not valid JSON, or nested too deeply.
     """
     plain = " " + text[1:] if text.startswith(BOM) else text
     plain = _COMMENT.sub(_blank, plain) if comments else plain
@@ -118,12 +102,12 @@ def parse_json(text: str, *, comments: bool = False) -> JsonNode:
         is_comment = plain.startswith(("//", "/*"), error.pos)
         unclosed = "unterminated comment" if comments else "a comment, which this client does not support"
         what = unclosed if is_comment else error.msg[:1].lower() + error.msg[1:]
-        raise JsonSyntaxError(what, text, error.pos) from None
+        raise json.JSONDecodeError(what, text, error.pos) from None
     except RecursionError:
-        raise JsonSyntaxError("it is nested too deeply", text, 0) from None
+        raise json.JSONDecodeError("it is nested too deeply", text, 0) from None
     for token in _TOKEN.finditer(plain) if constants else ():
         if token[0] == constants[0]:
-            raise JsonSyntaxError(f"{token[0]} is not a value", text, token.start())
+            raise json.JSONDecodeError(f"{token[0]} is not a value", text, token.start())
     return _nodes(text, plain)
 
 
@@ -461,24 +445,26 @@ class SettingsFile(ManagedFile):
         """
         try:
             root = parse_json(text, comments=self.client.comments)
-        except JsonSyntaxError as error:
+        except json.JSONDecodeError as error:
             raise self._broken(error, "this is not valid JSON: ") from None
         hooks = root.get(HOOKS)
         for node, name in ((root, "the whole"), (hooks, f'"{HOOKS}"')):
             if node is not None and node.kind != "object":
-                raise self._broken(JsonSyntaxError(f"{name} is not an object", text, node.start))
+                raise self._broken(json.JSONDecodeError(f"{name} is not an object", text, node.start))
         return root, hooks
 
     def _array(self, hooks: JsonNode | None, name: str) -> JsonNode | None:
         """Return the array of an event, or None if there is none."""
         event = hooks.get(name) if hooks is not None else None
         if event is not None and event.kind != "array":
-            raise self._broken(JsonSyntaxError(f'"{HOOKS}.{name}" is not an array', event.text, event.start))
+            raise self._broken(
+                json.JSONDecodeError(f'"{HOOKS}.{name}" is not an array', event.text, event.start)
+            )
         return event
 
-    def _broken(self, error: JsonSyntaxError, what: str = "") -> UsageError:
+    def _broken(self, error: json.JSONDecodeError, what: str = "") -> UsageError:
         return UsageError(
-            f"{self.path}, line {error.line}, column {error.column}: {what}{error.what}. Nothing was written.",
+            f"{self.path}, line {error.lineno}, column {error.colno}: {what}{error.msg}. Nothing was written.",
             hint=f"{self.client.title} cannot read hooks from this file. Correct it, then run the command again.",
             code="broken-settings",
         )

@@ -415,13 +415,13 @@ class WriterKey(Check):
                 how = "Correct it, or name another file." if is_chosen else "--fix does that."
             elif is_chosen:
                 how = f"Restore the file, or let GITMEM_KEY_FILE name it. {_KEPT}"
-            elif key is None:
-                how = f"Restore the file, or let GITMEM_KEY_FILE name it. Otherwise --fix makes a new key, under which you are another writer. {_KEPT}"
             elif is_usual_safe:
-                how = (
-                    "Restore the file, or let GITMEM_KEY_FILE name it. Otherwise --fix goes on with the key that is in the usual place, "
-                    f"as your other clones do: you are the writer {key.writer} then. {_KEPT}"
+                then = (
+                    f"the key that is in the usual place, whose writer is {key.writer}"
+                    if key
+                    else "a new key"
                 )
+                how = f"Restore the file, or let GITMEM_KEY_FILE name it. Otherwise --fix goes on with {then}: you are another writer then. {_KEPT}"
             else:
                 how = f"{command('chmod', '600', usual.path if usual else '')}; then --fix goes on with the key that is there. {_KEPT}"
             yield problem(
