@@ -1,6 +1,12 @@
 """Detection of text that looks like a secret: others can read a pushed log, and a push can't be undone.
 
-A text without any marker passes after a few substring searches. What follows a marker is in `secret_rules`, so that everyday commands need not import it.
+A text without any marker passes after a few substring searches. What follows a word such as `password` is in `secret_rules`, so that
+everyday commands need not import it.
+
+A format is (kind of secret, markers with `|` between them, context before the marker, steps after it, classes that the rest must contain).
+Before: `edge` (no letter or digit), `word` (no letter, digit, `_` or `-`), `any`, or classes with their counts.
+After: steps, separated by spaces: a class with a count (`a36`), a least count (`w20+`), a least and a greatest count (`w20-40`), or `=` and a literal text.
+After a last step with a greatest count, no letter or digit may follow. The rest must contain a character of each class in the last field.
 """
 
 from __future__ import annotations
@@ -12,38 +18,210 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 
-# Strings that every text with a secret contains, so that other texts are searched without further imports.
-# The markers of the formats in `secret_rules`: a format has at least this length, and no space unless its marker has one.
-FORMAT_SHORTEST = 20
+CLASSES = {
+    "d": "0123456789",
+    "l": "abcdefghijklmnopqrstuvwxyz",
+    "c": "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+    "h": "0123456789abcdef",
+    "H": "0123456789abcdefABCDEF",
+    "n": "0123456789abcdefghijklmnopqrstuvwxyz",
+    "C": "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789",
+    "L": "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz",
+    "a": "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789",
+    "u": "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_",
+    "w": "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-",
+    "t": "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.~",
+    "b": "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
+    "e": "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-",
+    "x": "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567",
+    "p": "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-%+/",
+}
+LONGEST = 4_000  # characters of a step without a greatest count that is not the last one
+
 # fmt: off
-MARKERS = (
-    "PRIVATE KEY-----", "PRIVATE KEY BLOCK-----", "UFJJVkFURSBLRVktLS", "BSSVZBVEUgS0VZLS0", "QUklWQVRFIEtFWS0t", "AGE-SECRET-KEY-1", "eyJ", '"d":"', '"d": "', "AKIA",
-    "ASIA", "ABSK", "X-Amz-Signature=", "amzn.mws.", "AIza", "AQ.Ab8", "X-Goog-Signature=", ":APA91b",
-    "GOCSPX-", "ya29.", "AccountKey=", "SharedAccessKey=", "Q~", "JQQJ99", "sig=", "AZDO", "dop_v1_",
-    "doo_v1_", "dor_v1_", "DO00", "HRKU-", "LTAI", "v1.0-", "cfk_", "cfut_", "cfat_", "fm1r_", "fm1a_",
-    "fm2_", "fo1_", "nfp_", "nfc_", "nfo_", "nfb_", "nfu_", "vercel_blob_rw_", "vcp_", "vcc_", "vci_",
-    "vca_", "vcr_", "vck_", "AKID", "AQVN", "tk-us-", "ico-", "rnd_", "pul-", "tskey-", "ghp_", "gho_",
-    "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "gldt-", "glrt-", "glptt-", "glcbt-", "glsoat-",
-    "glft-", "glimt-", "glagent-", "gloas-", "glffct-", "glrtr-", "GR1348941", "ATBB", "ATATT3", "ATCTT3",
-    "npm_", "pypi-AgE", "rubygems_", "oy2", "cio", "CLOJARS_", "dckr_pat_", "dckr_oat_", "AKCp",
-    "cmVmdGtuOj", "packagist_", "CCIPAT_", "CCIPRJ_", "bkua_", "bkct_", "pat.", "API-", "depot_", "pnu_",
-    "snyk_", "sqp_", "squ_", "sqa_", "sgp_", "sk-ant-", "sk-or-v1-", "sk-", "sk_", "gsk_", "xai-", "hf_",
-    "api_org_", "sk-lf-", "jina_", "fc-", "BSA", "e2b_", "ak-", "as-", "wandb_v1_", "key_", "crsr_", "r8_",
-    "pplx-", "csk-", "fw_", "tgp_v1_", "nvapi-", "tvly-", "lsv2_", "pcsk_", "xoxa-", "xoxb-", "xoxc-",
-    "xoxd-", "xoxe", "xoxo-", "xoxp-", "xoxr-", "xoxs-", "xapp-", "hooks.slack.com/", "/api/webhooks/",
-    ".webhook.office.com/webhookb2/", ":AA", "SK", "SG.", "key-", "-us", "AC", "oauth:",
-    "hooks.zapier.com/hooks/catch/", "xkeysib-", "xsmtpsib-", "EAAB", "EAAC", "EAAD", "EAAE", "EAAF", "EAAG",
-    "EAAH", "EAAI", "EAAJ", "EAAK", "EAAL", "EAAM", "EAAN", "EAAO", "EAAP", "re_", "sk_live_", "rk_live_",
-    "sk_test_", "rk_test_", "sk_org_", "whsec_", "sq0atp-", "EAAA", "sq0csb-", "sq0csp-",
-    "access_token$production$", "access_token$sandbox$", "access-production-", "access-development-",
-    "access-sandbox-", "A21AA", "FLWSECK-", "FLWSECK_TEST-", "rzp_live_", "live_", "shippo_live_", "EZAK",
-    "shpat_", "shpca_", "shppa_", "shpss_", "hvs.", "hvb.", "hvr.", ".atlasv1.", "dapi", "dose", "dp.",
-    "ops_eyJ", "pscale_", "sbp_", "sbp_oauth_", "sbp_v0_", "CCDB1_", "sb_secret_", "napi_", "mdb_sa_sk_",
-    "NRAK-", "NRAL", "NRII-", "NRIQ-", "ddpat_", "xaat-", "xapt-", "phx_", "hcaik_", "hcbik_", "glsa_",
-    "glc_", "eyJrIjoi", "sntrys_", "sntryu_", "dt0c01.", "sdk-", "pat", "figd_", "figo_", "ATTA", "pk_",
-    "sl.", "tfp_", "rdme_", "secret-", "pat-", "lin_api_", "lin_oauth_", "ntn_", "secret_", "PMAK-",
-    "CFPAT-", "sk.eyJ",
+FORMATS: tuple[tuple[str, str, str, str, str], ...] = (
+    ("a private key", "PRIVATE KEY-----|PRIVATE KEY BLOCK-----", "any", "", ""),
+    ("a private key in base64", "UFJJVkFURSBLRVktLS|BSSVZBVEUgS0VZLS0|QUklWQVRFIEtFWS0t", "any", "b16+", ""),
+    ("an age key", "AGE-SECRET-KEY-1", "edge", "C50+", ""),
+    ("a JSON web token", "eyJ", "word", "w10+ =. w10+ =. w10+", ""),
+    ("a private JSON web key", '"d":"|"d": "', "any", "w43+", "dcl"),
+    # cloud providers
+    ("an AWS access key", "AKIA|ASIA", "edge", "x16", ""),
+    ("an AWS Bedrock key", "ABSK", "edge", "e100+", "d"),
+    ("an AWS signed URL", "X-Amz-Signature=", "any", "h64", ""),
+    ("an Amazon MWS token", "amzn.mws.", "edge", "h8 =- h4 =- h4 =- h4 =- h12", ""),
+    ("a Google API key", "AIza", "edge", "w35", ""),
+    ("a Google API key", "AQ.Ab8", "edge", "w40+", "d"),
+    ("a Google signed URL", "X-Goog-Signature=", "any", "h100+", ""),
+    ("a Firebase key", ":APA91b", "any", "w100+", "d"),
+    ("a Google OAuth secret", "GOCSPX-", "edge", "w24+", ""),
+    ("a Google OAuth token", "ya29.", "edge", "w30+", ""),
+    ("an Azure storage key", "AccountKey=|SharedAccessKey=", "any", "b43-86 ==", ""),
+    ("an Azure client secret", "Q~", "t3 d1", "t31-34", ""),
+    ("an Azure key", "JQQJ99", "a52", "a10+", ""),
+    ("an Azure SAS signature", "sig=", "edge", "p43+", "dcl"),
+    ("an Azure DevOps token", "AZDO", "a76", "a4", ""),
+    ("a DigitalOcean token", "dop_v1_|doo_v1_|dor_v1_", "edge", "h64", ""),
+    ("a DigitalOcean key", "DO00", "edge", "C16", "c"),
+    ("a Heroku key", "HRKU-", "edge", "w30+", "d"),
+    ("an Alibaba key", "LTAI", "edge", "a20-26", "d"),
+    ("a Cloudflare key", "v1.0-", "edge", "h24 =- h100+", ""),
+    ("a Cloudflare token", "cfk_|cfut_|cfat_", "edge", "a40+", "d"),
+    ("a Fly.io token", "fm1r_|fm1a_|fm2_|fo1_", "edge", "e40+", "d"),
+    ("a Netlify token", "nfp_|nfc_|nfo_|nfb_|nfu_", "edge", "a36", ""),
+    ("a Vercel token", "vercel_blob_rw_", "edge", "a20+", "d"),
+    ("a Vercel token", "vcp_|vcc_|vci_|vca_|vcr_|vck_", "edge", "a24+", "d"),
+    ("a Tencent key", "AKID", "edge", "a32", "d"),
+    ("a Yandex key", "AQVN", "edge", "w35-38", "d"),
+    ("a Scalingo token", "tk-us-", "word", "w48", "d"),
+    ("an Infracost key", "ico-", "word", "a32", "d"),
+    ("a Render key", "rnd_", "edge", "a24+", "d"),
+    ("a Pulumi token", "pul-", "word", "h40", ""),
+    ("a Tailscale key", "tskey-", "word", "w16+", "d"),
+    # code hosting, package registries, CI
+    ("a GitHub token", "ghp_|gho_|ghu_|ghs_|ghr_", "edge", "a36+", ""),
+    ("a GitHub token", "github_pat_", "edge", "u50+", ""),
+    ("a GitLab token", "glpat-|gldt-|glrt-|glptt-|glcbt-|glsoat-|glft-|glimt-|glagent-|gloas-|glffct-|glrtr-", "word", "t20+", "d"),
+    ("a GitLab token", "GR1348941", "edge", "w20+", ""),
+    ("a Bitbucket token", "ATBB", "edge", "a28+", ""),
+    ("an Atlassian token", "ATATT3|ATCTT3", "edge", "e60+", ""),
+    ("an npm token", "npm_", "edge", "a36", ""),
+    ("a PyPI token", "pypi-AgE", "edge", "w50+", ""),
+    ("a RubyGems key", "rubygems_", "edge", "h48", ""),
+    ("a NuGet key", "oy2", "edge", "n43", "d"),
+    ("a crates.io token", "cio", "edge", "a32", "dc"),
+    ("a Clojars token", "CLOJARS_", "edge", "h60", ""),
+    ("a Docker token", "dckr_pat_|dckr_oat_", "edge", "w24+", ""),
+    ("an Artifactory key", "AKCp", "edge", "a60+", "d"),
+    ("an Artifactory key", "cmVmdGtuOj", "edge", "a54+", "d"),
+    ("a Packagist token", "packagist_", "edge", "l3 =_ h60+", ""),
+    ("a CircleCI token", "CCIPAT_|CCIPRJ_", "edge", "w40+", "d"),
+    ("a Buildkite token", "bkua_", "edge", "h40", ""),
+    ("a Buildkite token", "bkct_", "edge", "a40+", "d"),
+    ("a Harness token", "pat.", "word", "w22 =. h24 =. a20", ""),
+    ("an Octopus Deploy key", "API-", "word", "C25-28", "d"),
+    ("a Depot token", "depot_", "edge", "l3-7 =_ h64", ""),
+    ("a Prefect key", "pnu_", "edge", "n36", "d"),
+    ("a Snyk token", "snyk_", "edge", "l3 =. h8 =. w40+", ""),
+    ("a SonarQube token", "sqp_|squ_|sqa_", "edge", "h40", ""),
+    ("a Sourcegraph token", "sgp_", "edge", "u40+", "d"),
+    # AI models
+    ("an Anthropic key", "sk-ant-", "edge", "w26+", "d"),
+    ("an OpenRouter key", "sk-or-v1-", "edge", "h64", ""),
+    ("an OpenAI key", "sk-", "word", "w32+", "dc"),
+    ("a DeepSeek key", "sk-", "word", "h32", "dl"),
+    ("an ElevenLabs key", "sk_", "word", "h48", ""),
+    ("a Groq key", "gsk_", "edge", "a40+", "d"),
+    ("an xAI key", "xai-", "word", "a60+", "d"),
+    ("a Hugging Face token", "hf_|api_org_", "edge", "L34", ""),
+    ("a Langfuse key", "sk-lf-", "word", "h8 =- h4 =- h4 =- h4 =- h12", ""),
+    ("a Jina key", "jina_", "edge", "a55+", "d"),
+    ("a Firecrawl key", "fc-", "word", "h32", "dl"),
+    ("a Brave key", "BSA", "edge", "w27-28", "dcl"),
+    ("an E2B key", "e2b_", "edge", "h40", "d"),
+    ("a Modal token", "ak-|as-", "word", "a22", "dc"),
+    ("a Weights & Biases key", "wandb_v1_", "edge", "w40+", "d"),
+    ("a Cursor key", "key_", "word", "h64", ""),
+    ("a Cursor key", "crsr_", "edge", "h64", ""),
+    ("a Replicate token", "r8_", "edge", "a37", ""),
+    ("a Perplexity key", "pplx-", "word", "a40+", ""),
+    ("a Cerebras key", "csk-", "word", "n40+", "d"),
+    ("a Fireworks key", "fw_", "edge", "a22-30", "d"),
+    ("a Together key", "tgp_v1_", "edge", "w40+", ""),
+    ("an NVIDIA key", "nvapi-", "edge", "w60+", ""),
+    ("a Tavily key", "tvly-", "word", "w28+", "d"),
+    ("a LangSmith key", "lsv2_", "edge", "u40+", "d"),
+    ("a Pinecone key", "pcsk_", "edge", "u40+", "d"),
+    # chat and email
+    ("a Slack token", "xoxa-|xoxb-|xoxc-|xoxo-|xoxp-|xoxr-|xoxs-", "edge", "w16+", "d"),
+    ("a Slack token", "xoxd-", "edge", "p16+", "d"),
+    ("a Slack token", "xoxe", "edge", "t16+", "d"),
+    ("a Slack token", "xapp-", "edge", "d1 =- w20+", ""),
+    ("a Slack webhook", "hooks.slack.com/", "any", "l8-9 =/ C8+ =/ C8+ =/ a16+", ""),
+    ("a Discord webhook", "/api/webhooks/", "any", "d17-20 =/ w60+", ""),
+    ("a Teams webhook", ".webhook.office.com/webhookb2/", "any", "w36 =@ w36 =/ L15 =/ h32", ""),
+    ("a Telegram bot token", ":AA", "d8", "w33", ""),
+    ("a Twilio key", "SK", "edge", "h32", "dl"),
+    ("a SendGrid key", "SG.", "edge", "w22 =. w43", ""),
+    ("a Mailgun key", "key-", "word", "h32", "dl"),
+    ("a Mailchimp key", "-us", "h32", "d1-2", ""),
+    ("a Twilio token", "AC", "edge", "h32 =: h32", ""),
+    ("a Twitch token", "oauth:", "edge", "n30", "d"),
+    ("a Zapier webhook", "hooks.zapier.com/hooks/catch/", "any", "d4-10 =/ n5+", ""),
+    ("a Brevo key", "xkeysib-|xsmtpsib-", "edge", "h64", ""),
+    ("a Facebook token", "EAAB|EAAC|EAAD|EAAE|EAAF|EAAG|EAAH|EAAI|EAAJ|EAAK|EAAL|EAAM|EAAN|EAAO|EAAP", "edge", "a99+", "dcl"),
+    ("a Resend key", "re_", "word", "a8 =_ a20+", "d"),
+    # payments
+    ("a Stripe key", "sk_live_|rk_live_", "edge", "a16+", ""),
+    ("a Stripe key", "sk_test_|rk_test_", "edge", "a16+", "d"),
+    ("a Stripe key", "sk_org_", "edge", "l4 =_ a16+", ""),
+    ("a Stripe webhook secret", "whsec_", "edge", "b32+", "d"),
+    ("a Square token", "sq0atp-", "edge", "w22+", ""),
+    ("a Square token", "EAAA", "edge", "w60", "dcl"),
+    ("a Square secret", "sq0csb-|sq0csp-", "edge", "w43+", ""),
+    ("a Braintree token", "access_token$production$|access_token$sandbox$", "edge", "n16 =$ h32", ""),
+    ("a Plaid token", "access-production-|access-development-|access-sandbox-", "edge", "h8 =- h4 =- h4 =- h4 =- h12", ""),
+    ("a PayPal token", "A21AA", "edge", "w60+", "d"),
+    ("a Checkout.com key", "sk_", "word", "h8 =- h4 =- h4 =- h4 =- h12", ""),
+    ("a Flutterwave key", "FLWSECK-|FLWSECK_TEST-", "edge", "a12+", "d"),
+    ("a Razorpay key", "rzp_live_", "edge", "a14", ""),
+    ("a Mollie key", "live_", "word", "a30+", "d"),
+    ("a Shippo token", "shippo_live_", "edge", "h40", ""),
+    ("an EasyPost key", "EZAK", "edge", "a54", "d"),
+    ("a Shopify token", "shpat_|shpca_|shppa_|shpss_", "edge", "H32", "d"),
+    # databases and secret stores
+    ("a Vault token", "hvs.|hvb.|hvr.", "edge", "w24+", ""),
+    ("a Terraform token", ".atlasv1.", "a14", "w60+", ""),
+    ("a Databricks token", "dapi|dose", "edge", "h32", "dl"),
+    ("a Doppler token", "dp.", "edge", "l2-5 =. a40+", "d"),
+    ("a Doppler token", "dp.", "edge", "l2-5 =. w2-35 =. a40+", "d"),
+    ("a 1Password token", "ops_eyJ", "edge", "e100+", ""),
+    ("a PlanetScale token", "pscale_", "edge", "l2-5 =_ t32+", ""),
+    ("a Supabase token", "sbp_|sbp_oauth_|sbp_v0_", "edge", "h40", ""),
+    ("a CockroachDB key", "CCDB1_", "edge", "a22 =_ a40", ""),
+    ("a Supabase key", "sb_secret_", "edge", "w20+", ""),
+    ("a Neon key", "napi_", "edge", "n40+", "d"),
+    ("a MongoDB Atlas secret", "mdb_sa_sk_", "edge", "w40+", ""),
+    # monitoring
+    ("a New Relic key", "NRAK-", "edge", "C27", ""),
+    ("a New Relic key", "NRAL", "n36", "a0", ""),
+    ("a New Relic key", "NRII-|NRIQ-", "edge", "w32", "d"),
+    ("a Datadog token", "ddpat_", "edge", "a20+", "d"),
+    ("an Axiom token", "xaat-|xapt-", "word", "h8 =- h4 =- h4 =- h4 =- h12", ""),
+    ("a PostHog key", "phx_", "edge", "a40+", "d"),
+    ("a Honeycomb key", "hcaik_|hcbik_", "edge", "n58", "d"),
+    ("a Grafana token", "glsa_", "edge", "a32 =_ h8", ""),
+    ("a Grafana token", "glc_", "edge", "e32+", "d"),
+    ("a Grafana key", "eyJrIjoi", "word", "e60+", ""),
+    ("a Sentry token", "sntrys_", "edge", "e40+", "d"),
+    ("a Sentry token", "sntryu_", "edge", "h64", ""),
+    ("a Dynatrace token", "dt0c01.", "edge", "C24 =. C64", ""),
+    ("a LaunchDarkly key", "sdk-", "word", "h8 =- h4 =- h4 =- h4 =- h12", ""),
+    # office tools
+    ("an Airtable token", "pat", "edge", "a14 =. h64", ""),
+    ("a Figma token", "figd_|figo_", "edge", "w40+", "d"),
+    ("a Trello token", "ATTA", "edge", "H64+", ""),
+    ("a ClickUp token", "pk_", "word", "d6-9 =_ C32", ""),
+    ("a Dropbox token", "sl.", "word", "w100+", "dc"),
+    ("a Dropbox token", "sl.", "word", "l1-2 =. w100+", "dc"),
+    ("a Typeform token", "tfp_", "edge", "t40+", "d"),
+    ("a ReadMe key", "rdme_", "edge", "n70", "d"),
+    ("a Statsig key", "secret-", "word", "a40+", "dc"),
+    ("a HubSpot token", "pat-", "word", "l2 d1 =- h8 =- h4 =- h4 =- h4 =- h12", ""),
+    ("a Linear key", "lin_api_", "edge", "a40+", "d"),
+    ("a Linear token", "lin_oauth_", "edge", "h64", ""),
+    ("a Notion token", "ntn_", "edge", "a40+", "d"),
+    ("a Notion token", "secret_", "edge", "a43", "dc"),
+    ("a Postman key", "PMAK-", "edge", "h24 =- h34", ""),
+    ("a Contentful token", "CFPAT-", "edge", "w40+", "d"),
+    ("a Mapbox token", "sk.eyJ", "edge", "t40+", ""),
 )
+# fmt: on
+# Strings that every text with a secret contains, so that other texts are searched no further: the markers of the formats.
+# A format has at least this length, and no space unless its marker has one.
+FORMAT_SHORTEST = 20
+MARKERS = tuple(dict.fromkeys(marker for row in FORMATS for marker in row[1].split("|")))
+# fmt: off
 # Words of assignments: fewer searches than for each name.
 WORDS = (
     "pass", "pwd", "secret", "token", "credential", "_key", "-key", "api key", "access key", "apikey",
@@ -176,10 +354,8 @@ def _formats(text: str) -> tuple[str, int] | None:
     for marker in MARKERS:
         if marker not in long:
             continue
-        from .secret_rules import BY_MARKER
-
-        for what, before, steps, needs in BY_MARKER[marker]:
-            at = text.find(marker)
+        for what, markers, before, steps, needs in FORMATS:
+            at = text.find(marker) if marker in markers.split("|") else -1
             while at >= 0:
                 size = _size_before(text, at, before)
                 if size >= 0 and _follows(text, at, size, len(marker), steps, needs):
@@ -203,8 +379,6 @@ def _discord(text: str) -> int:
 
 def _discord_before(text: str, at: int) -> int:
     """Return its start if its first dot is at a position, and its second one seven after that; else -1."""
-    from .secret_rules import CLASSES
-
     piece = text[max(0, at - 28) : at]
     size = len(piece) - len(piece.rstrip(CLASSES["a"]))
     digest = text[at + 8 : at + 8 + 27]
@@ -218,8 +392,6 @@ def _discord_before(text: str, at: int) -> int:
 
 def _size_before(text: str, at: int, before: str) -> int:
     """Return how many characters before a marker belong to its format; -1 if it can't begin there."""
-    from .secret_rules import CLASSES
-
     if before == "any":
         return 0
     if before in ("edge", "word"):
@@ -238,8 +410,6 @@ def _follows(text: str, at: int, before: int, size: int, steps: str, needs: str)
     """Return whether the rest of a format follows its marker, and is not an example."""
     if not steps:
         return text[max(0, at - 30) : at].rpartition("-----BEGIN ")[1] != ""
-    from .secret_rules import CLASSES, LONGEST
-
     end = at + size
     parts = steps.split(" ")
     for number, step in enumerate(parts, 1):

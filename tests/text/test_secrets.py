@@ -18,9 +18,9 @@ import pytest
 
 from gitmem.errors import UsageError
 from gitmem.records import lines as record_lines
-from gitmem.text.secret_rules import BY_MARKER, FORMATS
 from gitmem.text.secrets import (
     FORMAT_SHORTEST,
+    FORMATS,
     MARKERS,
     PROSE_WORDS,
     SHORTEST,
@@ -402,11 +402,6 @@ def test_no_format_is_shorter_than_the_words_that_are_looked_at() -> None:
         assert size >= FORMAT_SHORTEST, what
 
 
-def test_the_markers_are_those_of_the_formats() -> None:
-    """Each once; their order says which format counts if several fit."""
-    assert sorted(BY_MARKER) == sorted(MARKERS)
-
-
 def test_plain_talk_is_searched_without_the_tables() -> None:
     """A message without a marker imports neither formats nor names."""
     code = (
@@ -443,7 +438,7 @@ FEW = (
     "marker",
     [
         marker if marker in FEW else pytest.param(marker, marks=pytest.mark.deep)
-        for marker in (*BY_MARKER, *WORDS, *PROSE_WORDS, "mysql -p", "a.abcdef.", "password is ")
+        for marker in (*MARKERS, *WORDS, *PROSE_WORDS, "mysql -p", "a.abcdef.", "password is ")
     ],
 )
 def test_the_work_grows_no_faster_than_the_text(marker: str) -> None:
