@@ -127,7 +127,7 @@ class DomainPackages:
             return None
         from .history import open_work
 
-        return open_work.of_caller(store, caller)
+        return open_work.Concerns(store, caller)
 
     def open_work(self, store: Store, wu: str | None = None) -> PartOfAnswer | None:
         """Return who works on what, the open handoffs and the claims, or those on a work unit; None without any of these."""

@@ -342,7 +342,8 @@ class Store:
 
         self.index.close()
         self.fed = None
-        if catch_up.rebuild_damaged(index_file.path(self.repo, self.machine), error):
+        if index_file.is_corruption(error):
+            index_file.remove(index_file.path(self.repo, self.machine))
             self._index = index_file.open_index(self.repo, self.machine, self.views, records.read)
         else:
             self._index = index_file.open_copy(self.repo, self.machine, self.views, records.read)

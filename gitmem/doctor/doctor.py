@@ -10,7 +10,7 @@ from ..clients.client_scope import OUTDATED
 from ..clients.git_hook import HALF, NOT_RUN, POST_COMMIT, PRE_COMMIT, PRE_PUSH
 from ..clients.install import SKIPPED, TRUST, HookStatus, ScopeStatus
 from ..errors import GitmemError, StoreError
-from ..index import catch_up
+from ..index import index_file
 from ..log import ref
 from ..outcome import Outcome, Struct, command
 from ..store import Store
@@ -252,7 +252,7 @@ class LogContent(Check):
         yield from tip.check()
         if not tip.is_readable:
             return
-        self.run.rebuilt = catch_up.open_temporary(self.store.views, records.read)
+        self.run.rebuilt = index_file.in_memory(self.store.views, records.read)
         try:
             for each in self.OF_LINES:
                 yield from each(self.run).check()

@@ -275,11 +275,6 @@ def of_inbox(store: Store, caller: Caller) -> Concerns | None:
     return found if found.is_any else None
 
 
-def of_caller(store: Store, caller: Caller) -> Concerns:
-    """Return what waits for a caller, and what it has taken and claimed."""
-    return Concerns(store, caller)
-
-
 def _first(label: str, texts: Sequence[str], rest: str) -> list[str]:
     more = f" (and {len(texts) - 1} more: {rest})" if len(texts) > 1 else ""
     return [f"{label}: {texts[0]}{more}"] if texts else []
@@ -466,9 +461,11 @@ def _of_tasks(store: Store, caller: Caller | None) -> Iterator[Wait]:
     """Yield who waits for what of a task."""
     db, now = store.db(), store.now()
     names = presence.names_by_reader(db)
-    offered = _offered(db, caller, now)
+    offers = db.execute(OFFERED, waiting_work.values_for(caller, now)) if caller is not None else ()
+    offered = {str(id) for (id,) in offers}
     for task in stored_tasks.awaited(db, now, now - HANDOFF_MICROS):
         waiter, owes, what = _sides(task)
+        step = "accept" if what == ACCEPTANCE else "take" if task.holder is None else "show"
         if waiter == owes:
             continue
         ours = caller.ids if caller is not None else []
@@ -488,16 +485,8 @@ def _of_tasks(store: Store, caller: Caller | None) -> Iterator[Wait]:
             wu_id=task.unit,
             since=format_at(task.since),
             id=task.id,
-            next=[command("gitmem", "task", _verb(task, what) if you == OWES else "show", task.id)],
+            next=[command("gitmem", "task", step if you == OWES else "show", task.id)],
         )
-
-
-def _offered(db: sqlite3.Connection, caller: Caller | None, now: int) -> set[str]:
-    """Return the tasks that the caller may take."""
-    if caller is None:
-        return set()
-    rows = db.execute(OFFERED, waiting_work.values_for(caller, now))
-    return {str(id) for (id,) in rows}
 
 
 def _sides(task: OpenTask) -> tuple[str, str | None, str]:
@@ -516,10 +505,3 @@ def _question(db: sqlite3.Connection, task: OpenTask) -> str:
     folded = task_state.load_task(db, task.id)
     asked = task_state.question_of(folded) if folded is not None else None
     return asked.record.get("message") or "" if asked is not None else ""
-
-
-def _verb(task: OpenTask, what: str) -> str:
-    """Return the subcommand of `gitmem task` by which whoever owes it goes on."""
-    if what == ACCEPTANCE:
-        return "accept"
-    return "take" if task.holder is None else "show"

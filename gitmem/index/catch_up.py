@@ -524,27 +524,6 @@ def _feed(db: sqlite3.Connection, view: View, rows: Rows) -> None:
         db.execute("RELEASE feed")
 
 
-CACHE_KILOBYTES = 16 * 1024
-
-
-def open_temporary(views: Iterable[View], read: Reader) -> Index:
-    """Open an empty index of this process alone, in a temporary file; in memory if no file can be created."""
-    connection = sqlite3.connect("", isolation_level=None)
-    try:
-        connection.execute("PRAGMA cache_size = 10")
-        connection.execute("BEGIN")
-        connection.execute("CREATE TABLE trial (content BLOB)")
-        connection.execute(
-            "INSERT INTO trial VALUES (zeroblob(1048576))"
-        )  # more than the cache, so SQLite creates the file
-        connection.execute("ROLLBACK")
-        connection.execute(f"PRAGMA cache_size = -{CACHE_KILOBYTES}")
-    except sqlite3.OperationalError:
-        connection.close()
-        return index_file.in_memory(views, read)
-    return Index(connection, views, read, writable=False)
-
-
 class IndexFill:
     """One run of filling an index. It skips the parts of a tree that hold no lines, as `catch_up` does."""
 
@@ -823,11 +802,3 @@ class _Reader:
 def _is_until(line: bytes, until: bytes) -> bool:
     """Return whether a line is of a time or earlier, or covers such lines: it is attested when it is committed."""
     return not line.startswith(AT) or line[len(AT) :][:27] <= until or is_attestation(line)
-
-
-def rebuild_damaged(index_path: str, error: sqlite3.DatabaseError) -> bool:
-    """Remove the index file if the error shows damage; return whether opening it again makes sense."""
-    if not index_file.is_corruption(error):
-        return False
-    index_file.remove(index_path)
-    return True

@@ -86,9 +86,7 @@ def checkpoint(
     created.warnings += [remark] if remark else []
     if done:
         try:
-            told = announcements.announce(
-                store, caller, announcements.unit_of(caller, created.node.wu_id)
-            ).remark
+            told = announcements.announce(store, caller, announcements.unit_of(caller, created.node.wu_id))
         except GitmemError as error:
             told = (
                 f"The checkpoint is recorded, but nobody is told that the work unit is done: {error.message}"

@@ -11,7 +11,6 @@ from ..agents import caller as callers
 from ..agents import descriptions, mailbox, presence
 from ..errors import GitmemError, UsageError
 from ..order.content import ANNOUNCER, INTENTS, keyed_content, notice_text
-from ..outcome import Outcome
 from ..records.ids import keyed_id, unit_key
 from . import send
 
@@ -70,20 +69,6 @@ def record_notice(
 COMPLETION = "completion"
 
 
-class Announced(Outcome):
-    """The broadcast that a work unit is done, and whether it was there before."""
-
-    wu_id: str
-    signal_id: str
-    was_recorded: bool
-
-    @property
-    def remark(self) -> str:
-        """The result in one sentence."""
-        told = "Everybody was told before" if self.was_recorded else "Everybody is told"
-        return f"{told} that {self.wu_id} is done ({self.signal_id})."
-
-
 def unit_of(caller: Caller, wu: str | None = None) -> str:
     """Return the work unit that is done: the given one, else that of the caller's session.
 
@@ -126,7 +111,7 @@ def end_session(
         told = announce(store, caller, unit)
     ended = lifecycle.end(store, caller, summary=summary)
     if told is not None:
-        ended.remark = " ".join(filter(None, (told.remark, ended.remark))) or None
+        ended.remark = " ".join(filter(None, (told, ended.remark)))
     return ended
 
 
@@ -137,8 +122,8 @@ def spelling(unit: str) -> str:
     return key.upper() if name[:1].isalpha() and name.isalnum() and number.isdigit() else key
 
 
-def announce(store: Store, caller: Caller, unit: str) -> Announced:
-    """Broadcast that a work unit is done, unless this clone has done so.
+def announce(store: Store, caller: Caller, unit: str) -> str:
+    """Broadcast that a work unit is done, unless this clone has done so; return a sentence that says so.
 
     Raises:
         UsageError: The work unit is invalid. Nothing was written.
@@ -147,10 +132,11 @@ def announce(store: Store, caller: Caller, unit: str) -> Announced:
     unit = spelling(unit)
     fields = notice_fields(store, caller, COMPLETION, unit)
     fields["wu_id"] = unit
-    was_recorded = is_notice_recorded(store, caller, fields)
-    if not was_recorded:
+    told = "Everybody was told before"
+    if not is_notice_recorded(store, caller, fields):
         record_notice(store, caller, fields)
-    return Announced(unit, fields["signal_id"], was_recorded)
+        told = "Everybody is told"
+    return f"{told} that {unit} is done ({fields['signal_id']})."
 
 
 def change_session(

@@ -111,18 +111,10 @@ def look(
         initiatives: Its initiatives, see `initiatives_of`.
         threads_of: Folded threads, as far as somebody has them; the others are read.
     """
-    found = Gate(caller, wu, initiatives)
-    ids = _fill(store, caller, found, threads_of)
-    found.open = not ids
-    return found, ids
-
-
-def _fill(store: Store, caller: Caller, found: Gate, threads_of: ThreadCache | None) -> list[str]:
-    """Fill in the blocking signals, or those that were passed if no others block; return the ids of all that block."""
-    db = store.db()
+    found, db = Gate(caller, wu, initiatives), store.db()
     who = (caller.reader, caller.session_id, caller.workspace)
     unread = _by_id(db.execute(*mailbox.directed_to(db, *who, unread=True)))
-    unit = unit_key(found.wu_id) if not found.initiatives else None
+    unit = unit_key(wu) if not initiatives else None
     asked = _by_id(db.execute(*mailbox.directed_to(db, *who, unread=False, unit=unit)))
     kept: list[tuple[bytes, str, BlockingSignal]] = []
     by_thread: dict[str, dict[str, list[str]]] = {}
@@ -144,12 +136,12 @@ def _fill(store: Store, caller: Caller, found: Gate, threads_of: ThreadCache | N
     blocking = [each for each in kept if each[1] not in passed]
     if kept and not blocking:
         found.passed, found.audit_id = True, passed[kept[-1][1]]
-    kept = blocking or kept
+    kept, found.open = blocking or kept, not blocking
     found.unread = sum(1 for *_, fields in kept if fields["why"] == "unread")
     found.unanswered = len(kept) - found.unread
     found.signals = [fields for *_, fields in kept[:SHOWN_MAX]]
     found.more = len(kept) - len(found.signals)
-    return [signal_id for _, signal_id, _ in blocking]
+    return found, [signal_id for _, signal_id, _ in blocking]
 
 
 def _by_id(rows: Iterable[tuple[str, str]]) -> dict[str, list[str]]:

@@ -14,7 +14,7 @@ from ..log.lines import format_at
 from ..order import thread as thread_order
 from ..order.content import ASKS, DECISIONS
 from ..order.thread import FoldedThread
-from ..outcome import command
+from ..outcome import Struct, command
 from ..records.ids import thread_named, unit_key
 from ..text.addresses import is_words, suffix_of, words_of, writer_of
 from ..text.sanitize import sanitize, sanitize_for_model
@@ -36,7 +36,7 @@ WINDOW_MICROS = 10 * 60 * 1_000_000
 ENDS = ("AGREE", "REJECT")
 
 
-class TaskAnswer:
+class TaskAnswer(Struct):
     """What an answer in the thread of a task changes of the task, see `work.task_records`.
 
     Attributes:
@@ -45,10 +45,9 @@ class TaskAnswer:
         next: What its writer may do next.
     """
 
-    def __init__(self) -> None:
-        self.lines: list[tuple[str, bytes]] = []
-        self.warnings: list[str] = []
-        self.next: list[str] = []
+    lines: list[tuple[str, bytes]] = []
+    warnings: list[str] = []
+    next: list[str] = []
 
 
 class ReplyContext:
@@ -186,18 +185,30 @@ class ReplyContext:
         """Find out what the answer changes of the task that the answered signal, or else the root, names."""
         if self.parent is None:
             return
-        root = self._root(self.parent)
+        root = thread_order.root(self.thread_id, self.signals) if self.signals else self.parent
         about = next((each.record for each in (self.parent, root) if each.record.get("task_id")), None)
         if about is not None:
             self.task = store.domain.answer_task(store, caller, self.parent.record, about, fields)
 
-    def _root(self, parent: ThreadSignal) -> ThreadSignal:
-        """Return the root of the thread; of a new one the signal that is answered."""
-        return thread_order.root(self.thread_id, self.signals) if self.signals else parent
+    def limit_loop(self, store: Store, caller: Caller, fields: SignalFields) -> str | None:
+        """Make a signal of a long loop advisory; return a warning for its writer, else None.
 
-    def apply_loop_limit(self, store: Store, caller: Caller, fields: SignalFields) -> str | None:
-        """Make a signal of a long loop advisory, see `limit_loop`."""
-        return limit_loop(store, caller, self.signals, fields)
+        An AGREE or REJECT of a signal is never affected: it ends the loop.
+
+        Args:
+            fields: The signal to be written; modified.
+        """
+        if not self.signals or caller.is_person or (fields.get("intent") in ENDS and fields.get("reply_to")):
+            return None
+        turns, other = _count_turns(store.now(), caller, self.signals, fields.get("wu_id"))
+        if turns <= TURNS_MAX:
+            return None
+        fields["interrupt_class"] = "advisory"
+        return (
+            f"This is turn {turns} between you and {other} in this thread within {WINDOW_MICROS // 60_000_000} minutes, "
+            "without a message from a person or a new work unit, so it is sent as advisory and interrupts nobody. "
+            "End it with --agree or --reject, or ask a person."
+        )
 
 
 def not_counted(
@@ -310,30 +321,6 @@ def _thread_id(store: Store, thread: str | None, answered: ThreadSignal | None) 
             return own
     assert answered is not None
     return answered.record.get("thread_id") or answered.id
-
-
-def limit_loop(
-    store: Store, caller: Caller, thread: Mapping[str, ThreadSignal], fields: SignalFields
-) -> str | None:
-    """Make a signal of a long loop advisory; return a warning for its writer, else None.
-
-    An AGREE or REJECT of a signal is never affected: it ends the loop.
-
-    Args:
-        thread: The signals of its thread.
-        fields: The signal to be written; modified.
-    """
-    if not thread or caller.is_person or (fields.get("intent") in ENDS and fields.get("reply_to")):
-        return None
-    turns, other = _count_turns(store.now(), caller, thread, fields.get("wu_id"))
-    if turns <= TURNS_MAX:
-        return None
-    fields["interrupt_class"] = "advisory"
-    return (
-        f"This is turn {turns} between you and {other} in this thread within {WINDOW_MICROS // 60_000_000} minutes, "
-        "without a message from a person or a new work unit, so it is sent as advisory and interrupts nobody. "
-        "End it with --agree or --reject, or ask a person."
-    )
 
 
 def _count_turns(

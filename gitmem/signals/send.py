@@ -81,7 +81,7 @@ def send(store: Store, caller: Caller, message: str, **options: Unpack[SignalOpt
             return _already_recorded(store, before, resolved)
     if caller.workspace is not None:
         refuse_other_workspaces(store, caller.workspace, resolved)
-    loop_warning = context.apply_loop_limit(store, caller, fields) if context else None
+    loop_warning = context.limit_loop(store, caller, fields) if context else None
     if context:
         context.answer_task(store, caller, fields)
     fields["sender_headline"] = descriptions.headline_of_caller(store, db, caller)

@@ -186,7 +186,7 @@ def test_who_accepts_has_the_task_and_the_claims_and_the_giver_is_told(work: Wor
         old = tables.folded_claim(store.db(), work.claim_id)
         assert old is not None and moved.claim.until == old.until
     assert ("AGREE", f"I accept {handoff}") in unread(work.here, work.bohr)
-    assert open_work.of_caller(work.here, work.bohr).asking == [], "an accepted handoff waits for nobody"
+    assert open_work.Concerns(work.here, work.bohr).asking == [], "an accepted handoff waits for nobody"
     with pytest.raises(UsageError, match="is held by a:b:curie"):
         task_work.report(work.here, work.bohr, work.task_id, "completed", "late")
     task_work.report(work.there, work.curie, work.task_id, "completed", "12 cases")
@@ -266,7 +266,7 @@ def test_an_acceptance_beats_a_withdrawal_that_had_not_seen_it(work: Work) -> No
             False,
         )
     assert handoffs.of_caller(work.here, work.bohr).given == []
-    assert open_work.of_caller(work.here, work.bohr).asking == []
+    assert open_work.Concerns(work.here, work.bohr).asking == []
     with pytest.raises(UsageError, match="is finished: accepted"):
         task_decisions.cancel(work.here, work.bohr, handoff)
 
@@ -315,7 +315,7 @@ def test_the_giver_is_told_if_two_accepted(work: Work) -> None:
     work.sync()
     (line,) = (
         each
-        for each in open_work.of_caller(work.here, work.bohr).lines()
+        for each in open_work.Concerns(work.here, work.bohr).lines()
         if each.startswith("waits for you: ")
     )
     assert line.endswith(f", several hold it; next: gitmem task show {handoff}")
