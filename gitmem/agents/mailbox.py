@@ -784,22 +784,14 @@ def threads_of(db: sqlite3.Connection, ids: Iterable[str]) -> Iterable[tuple[str
     return db.execute(query, (entities.json_list(ids),))
 
 
-def asked(db: sqlite3.Connection, ids: Iterable[str]) -> Iterable[tuple[str, str]]:
-    """Return who may owe an answer to which of these signals."""
-    from ..index import entities
-
-    among = "IN (SELECT value FROM json_each(?1))"
-    # All authors at once: one id may have many lines, and many readers. One text: for a pair that is not in it SQLite reads all of a list.
-    authors = f"SELECT signal_id || ' ' || sender FROM signal WHERE signal_id {among}"
-    is_author = f"asked.signal_id || ' ' || asked.reader IN ({authors})"
-    query = f"SELECT DISTINCT reader, signal_id FROM asked WHERE signal_id {among}{owed(is_author)}"
-    return db.execute(query, (entities.json_list(ids),)).fetchall()
-
-
+# All authors at once, and one text for each: one id may have many lines, and many readers.
+_AUTHORS = "SELECT signal_id || ' ' || sender FROM signal WHERE signal_id IN (SELECT signal_id FROM asked WHERE at > ?1)"
+_IS_AUTHOR = f"asked.signal_id || ' ' || asked.reader IN ({_AUTHORS})"
 _NEWEST_ASKED = (
-    "SELECT asked.signal_id AS id, min(s.thread), json_group_array(DISTINCT asked.reader), min(asked.at) AS first FROM asked"
-    " CROSS JOIN signal s ON s.signal_id = asked.signal_id WHERE asked.at > ?"
-    f" AND NOT EXISTS (SELECT 1 FROM task t WHERE t.task_id = asked.task){OWED} GROUP BY asked.signal_id ORDER BY first DESC, id LIMIT ?"
+    "SELECT id, (SELECT min(thread) FROM signal WHERE signal_id = id), readers FROM"
+    " (SELECT signal_id AS id, json_group_array(DISTINCT reader) AS readers, min(at) AS first FROM asked WHERE at > ?1"
+    f" AND NOT EXISTS (SELECT 1 FROM task t WHERE t.task_id = asked.task){owed(_IS_AUTHOR)}"
+    " GROUP BY signal_id ORDER BY first DESC, id LIMIT ?2)"
 )
 
 
@@ -812,7 +804,7 @@ def newest_asked(db: sqlite3.Connection, since: str, most: int) -> list[tuple[st
     from ..text import strict_json
 
     rows = db.execute(_NEWEST_ASKED, (since, most)).fetchall()
-    return [(id, thread, sorted(strict_json.read(readers))) for id, thread, readers, _ in rows]
+    return [(id, thread, sorted(strict_json.read(readers))) for id, thread, readers in rows]
 
 
 # A reply counts for a recipient of an answered line, and for a reader of a broadcast. There, the reply of a session

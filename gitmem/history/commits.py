@@ -189,9 +189,10 @@ def find_makers(
     search.of(commit, committed)
     if search.found.made or search.found.rewrote or patch_id is None or authored is None:
         return search.found
-    repeats_none = authored == committed and here.action(commit, committed) in MADE
-    if repeats_none or not lines_about(db, "patch_id", patch_id):
+    if not lines_about(db, "patch_id", patch_id):
         return search.found
+    if authored == committed and here.action(commit, committed) in MADE:
+        return search.found  # it repeats none
     search.is_first, search.found.is_whole = False, True
     search.of_patch(patch_id, format_at(authored * SECOND))
     return search.found

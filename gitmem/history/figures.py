@@ -11,7 +11,8 @@ from ..index.entities import json_list
 from ..log.lines import format_at, parse_at
 from ..order.content import ASKS
 from ..outcome import Outcome
-from ..signals.thread_list import ManyThreads, Selection, owed
+from ..signals.thread_list import ManyThreads, Selection
+from .open_work import ANSWER, waits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
             agreement: From the first signal of a thread to the last agreement of all of its recipients.
             unread_age: How long signals to agents at work have been unread, without broadcasts.
             ahead: How many signals have a date that is more than a day ahead; no day counts them.
-            unanswered: How many answers are owed.
+            unanswered: How many answers are owed, as the roster lists them.
             tasks: The number of tasks without an outcome (`open`), and of those with each outcome.
         """
 
@@ -63,6 +64,7 @@ DAY = 86_400_000_000  # microseconds
 SIGNALS_MAX = 20_000  # of which threads are folded
 DAYS_MAX = 400
 OUTCOMES_MAX = 20
+WAITS_MAX = 100_000
 
 
 OPEN = "open"
@@ -154,7 +156,7 @@ def statistics(store: Store, only: Selection, threads: ManyThreads) -> Statistic
         "first_answer": spread(answers),
         "agreement": spread(agreements),
         "unread_age": spread(_unread_ages(store, only)),
-        "unanswered": len(owed(db, threads)),
+        "unanswered": sum(each.what == ANSWER for each in waits(store, only=only, limit=WAITS_MAX).rows),
         "tasks": tasks_by_outcome(db, only),
     }
     if ahead:

@@ -88,7 +88,6 @@ class ManyThreads:
         ids: The signals, the newest first, each with its thread.
         more: How many older ones there are.
         cache: The threads, folded as far as the budget allows.
-        owing: What `owed` has found.
     """
 
     def __init__(
@@ -97,7 +96,6 @@ class ManyThreads:
         self.ids, self.more = mailbox.newest(db, only.of_threads(), only.values, most)
         self.cache = ThreadCache(db, fold_most)
         self.cache.lines.read_ahead([id for id, _ in self.ids])
-        self.owing: list[tuple[str, ThreadSignal, str]] | None = None
 
     @property
     def threads(self) -> dict[str, FoldedThread | None]:
@@ -126,27 +124,6 @@ def _readers(store: Store, agent: str) -> set[str]:
         )
     for each in tuple(found):
         found |= session_view.every_id(db, each)
-    return found
-
-
-def owed(db: sqlite3.Connection, threads: ManyThreads) -> list[tuple[str, ThreadSignal, str]]:
-    """Return who owes an answer to which signal of which thread, the newest signal first.
-
-    See `FoldedThread.owes`; to a signal whose task is settled nobody owes one.
-    """
-    if threads.owing is not None:
-        return threads.owing
-    of = dict(threads.ids)
-    readers: dict[str, list[str]] = {}
-    for reader, id in mailbox.asked(db, of):
-        readers.setdefault(id, []).append(reader)
-    found = []
-    for id, thread in threads.ids:
-        folded = threads.cache.of(thread) if id in readers else None
-        signal = folded.signals.get(id) if folded is not None else None
-        if folded is not None and signal is not None:
-            found += [(each, signal, thread) for each in sorted(readers[id]) if folded.owes([each], id)]
-    threads.owing = found
     return found
 
 

@@ -19,7 +19,7 @@ from cli.top import board
 from gitmem import records
 from gitmem.agents.caller import Caller
 from gitmem.conformance.reference import Agreement
-from gitmem.history import why
+from gitmem.history import open_work, why
 from gitmem.log.lines import CommitMessage, digest
 from gitmem.memory import live_pieces
 from gitmem.order import thread as causality
@@ -28,7 +28,6 @@ from gitmem.order.thread import FoldedThread, ThreadSignal
 from gitmem.page import page_data
 from gitmem.signals import gate, history, inbox, thread_list, threads
 from gitmem.signals.empty_inbox import unread_counts
-from gitmem.signals.thread_list import ManyThreads, Selection, owed
 from gitmem.store import Store
 
 from ..each import each as one_test_for
@@ -97,7 +96,7 @@ class Places:
         }
         db = store.db()
         self.owed = {
-            (reader, signal.id) for reader, signal, _ in owed(db, ManyThreads(db, Selection(store), 100_000))
+            (each.owes, each.id) for each in open_work.waits(store, limit=100_000, fold_most=1 << 30).rows
         }
         self.blocking: dict[
             tuple[str, str], set[str]
