@@ -26,9 +26,9 @@ from .findings import SYNC, Check, Examination, Finding, Fixed, note, problem
 
 
 class RefFiles(Check):
-    """Gitmem's refs with damaged files, and refs whose names conflict with gitmem's."""
+    """Gitmem's refs with damaged files."""
 
-    codes = fixes = ("damaged-ref", "ref-in-the-way")
+    codes = fixes = ("damaged-ref",)
 
     def check(self) -> Iterator[Finding]:
         for name in plumbing.damaged_refs(self.store.repo.common, "refs/gitmem"):
@@ -39,27 +39,13 @@ class RefFiles(Check):
                 "--fix moves the file aside. The log continues from its reflog's last position; the next sync recreates "
                 "other refs of gitmem.",
             )
-        for name, oid in recovery.blocking_refs(self.store.log).items():
-            yield problem(
-                "ref-in-the-way",
-                f"{name} conflicts with a ref of gitmem: one name is a folder of the other.",
-                name,
-                f"--fix renames it (at {oid[:12]}) to a name below {recovery.ASIDE}."
-                if oid
-                else "--fix removes the empty folder.",
-            )
 
     def fix(self) -> Iterator[Fixed]:
-        """Move damaged files aside, and rename refs that conflict with gitmem's."""
+        """Move damaged files aside."""
         with _no_other_writer(self.store):
             for name in plumbing.damaged_refs(self.store.repo.common, "refs/gitmem"):
                 path = os.path.join(self.store.repo.common, *name.split("/"))
                 yield "damaged-ref", name, f"Its file was moved to {move_aside(self.store, path)}."
-            for name, oid in recovery.blocking_refs(self.store.log).items():
-                to = recovery.rename_blocking_ref(self.store.log, name, oid)
-                if to is not None:
-                    done = f"It was renamed to {to}." if to else "It was empty and was removed."
-                    yield "ref-in-the-way", name, done
 
 
 class StaleLocks(Check):

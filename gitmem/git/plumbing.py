@@ -344,9 +344,3 @@ def delete_ref(common: str, ref: str, oid: str) -> bool:
     done = processes.run(common, [*DURABLE, "update-ref", "--no-deref", "-d", ref, oid], check=False)
     local_files.give_back(common)
     return done.code == 0
-
-
-def rename_ref(common: str, ref: str, oid: str, to: str) -> bool:
-    """Rename a conflicting ref. Return False on failure; the ref then has one or both names."""
-    made = update_ref(common, to, None, oid, "out of the way") or tip_of(common, to) == oid
-    return made and delete_ref(common, ref, oid)

@@ -208,32 +208,17 @@ def failure(args: Sequence[str], result: Result) -> StoreError:
             code="old-git",
         )
     if "bad config " in result.err:
-        return _bad_config(summary_line(result.err))
+        words = summary_line(result.err).removeprefix("fatal: ").rstrip(".")
+        return StoreError(
+            f"git cannot read its configuration: {words}. Nothing was done.",
+            hint="Correct that line in an editor: every git command fails until then. Earlier records are kept.",
+            code="bad-config",
+        )
     words = summary_line(result.err) or f"exit status {result.code}"
     return StoreError(
         f"git {_name(args)} failed: {words.rstrip('.')}.",
         hint="Check for a full disk, missing permissions or a damaged repository, then run the command again.",
         code="git-failed",
-    )
-
-
-def _bad_config(words: str) -> StoreError:
-    """Return the error for an unreadable config file: git rejects every command, and `doctor` cannot help."""
-    import re
-    import shlex
-
-    line = re.search(r"bad config line ([0-9]+) in file (.+)$", words)
-    variable = re.search(r"bad config variable '.*' in file '(.+)' at line ([0-9]+)", words)
-    number, path = line.groups() if line else variable.groups()[::-1] if variable else ("", "")
-    first = max(1, int(number or 1) - 2)  # git names the line where parsing failed, which may be the next one
-    next = (
-        [f"sed -n {first},{number}p {shlex.quote(path)}"] if number else ["git config --list --show-origin"]
-    )
-    return StoreError(
-        f"git cannot read its configuration: {words.removeprefix('fatal: ').rstrip('.')}. Nothing was done.",
-        hint="Correct that line in an editor: every git command fails until then. Earlier records are kept.",
-        code="bad-config",
-        next=next,
     )
 
 

@@ -11,7 +11,6 @@ from ..git.config import encode_remote
 from . import epochs, log_refs, ref, tree_union
 from .forgotten import Forgotten
 from .lines import reduced
-from .recovery import ASIDE
 from .write_ahead import READ_BYTES_MAX
 
 TYPE_CHECKING = False
@@ -66,14 +65,14 @@ def _files(log: LocalLog) -> Iterator[str]:
 def of_earlier_epochs(log: LocalLog) -> None:
     """Delete gitmem's refs at logs of earlier epochs than this clone's, and what reflogs have of these logs.
 
-    A ref with lines that this clone's log lacks stays, as one does that `gitmem doctor` put aside. Copies of a remote whose accepted log is of an earlier epoch stay, as it has nothing else: without them each fetch would
+    A ref with lines that this clone's log lacks stays. Copies of a remote whose accepted log is of an earlier epoch stay, as it has nothing else: without them each fetch would
     bring all of it again. A remote's branch that git fetched moves to where the last sync found it.
     """
     git, own = log.git, epochs.of(log, log.git.tip(ref.LOG_REF))
     if not own:
         return
     has_all = partial(_has_all, log, git.commit(str(git.tip(ref.LOG_REF))).tree)
-    every = {**git.refs("refs/gitmem/"), **git.refs(ASIDE), **log_refs.fetched_branches(log)}
+    every = {**git.refs("refs/gitmem/"), **log_refs.fetched_branches(log)}
     for name, oid in every.items():
         if name == ref.LOG_REF or not epochs.is_earlier(log, oid, own):
             continue

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from ..git import plumbing
 from ..git.files import shallow_commits
 from ..git.history import removals
@@ -341,9 +339,6 @@ class History:
                     yield commit, path, entry.oid
 
 
-ASIDE = "refs/gitmem-aside/"
-
-
 def damaged_copies(log: LocalLog, whole: Collection[str] = ()) -> list[str]:
     """Return the copies of remote refs, and the published ref, whose commits are unreadable.
 
@@ -362,41 +357,6 @@ def damaged_copies(log: LocalLog, whole: Collection[str] = ()) -> list[str]:
 def _is_copy(name: str) -> bool:
     known = log_refs.is_synced_ref(name) or name.endswith("/accepted")
     return known and name.startswith(ref.REMOTES_PREFIX)
-
-
-def blocking_refs(log: LocalLog) -> dict[str, str]:
-    """Find the refs that block the name of a gitmem ref (a file in place of a folder, or the reverse).
-
-    Returns:
-        Their tips by name. A folder without refs ends in `/` and has the tip "".
-    """
-    own = (ref.LOG_REF, ref.PUBLISHED_REF)
-    inside = tuple(f"{name}/" for name in own)
-    found = {name: oid for name, oid in log.git.refs("refs/gitmem/").items() if name.startswith(inside)}
-    if os.path.isfile(os.path.join(log.repo.common, "refs", "gitmem")):
-        oid = log.git.tip("refs/gitmem")
-        if oid is not None:
-            found["refs/gitmem"] = oid
-    for folder in inside:
-        if os.path.isdir(os.path.join(log.repo.common, folder)) and not any(
-            name.startswith(folder) for name in found
-        ):
-            found[folder] = ""
-    return found
-
-
-def rename_blocking_ref(log: LocalLog, name: str, oid: str) -> str | None:
-    """Rename a blocking ref, or remove an empty folder.
-
-    Returns:
-        The new name, "" for a folder, or None if renaming is impossible.
-    """
-    if not oid:
-        for folder, _, _ in os.walk(os.path.join(log.repo.common, name), topdown=False):
-            os.rmdir(folder)
-        return ""
-    to = ASIDE + name.removeprefix("refs/").replace("/", "-")
-    return to if plumbing.rename_ref(log.repo.common, name, oid, to) else None
 
 
 def damaged_objects(log: LocalLog) -> list[str]:

@@ -101,25 +101,6 @@ def test_a_ref_goes_only_from_where_it_was_seen(common: str, repo: Path, git: Ru
     assert plumbing.tip_of(common, REF) is None
 
 
-def test_a_ref_in_the_way_keeps_a_name(common: str, repo: Path, git: Run) -> None:
-    """Killed in the middle it is done again; where the new name is another's, or the old one moved, it has its old one."""
-    one, two = commits(git, repo, 2)
-    way, free = REF + "/x", "refs/gitmem/aside-x"
-    for left in (None, one):  # the second: it was killed before it deleted
-        if left is None:
-            git("update-ref", way, one, cwd=repo)
-        else:
-            git("update-ref", free, one, cwd=repo)
-            git("update-ref", way, one, cwd=repo)
-        assert plumbing.rename_ref(common, way, one, free)
-        assert plumbing.refs_below(common, "refs/gitmem/") == {free: one}
-
-    git("update-ref", way, two, cwd=repo)
-    assert not plumbing.rename_ref(common, way, two, free)
-    assert not plumbing.rename_ref(common, way, one, free)
-    assert plumbing.refs_below(common, "refs/gitmem/") == {free: one, way: two}
-
-
 def test_refs_that_are_none_are_named(common: str, repo: Path, git: Run) -> None:
     """Empty, torn and odd ones; a lock, a symbolic one and what git writes in another form are none of them."""
     folder = repo / ".git/refs/gitmem"

@@ -180,28 +180,6 @@ def test_an_outbox_on_the_old_log_is_read_and_deleted(ring: Ring) -> None:
     assert planck("show", kept).status == 0
 
 
-def test_a_log_that_was_put_aside_keeps_what_only_it_has(ring: Ring) -> None:
-    """As `gitmem doctor --fix` does; without such lines it is let go of, too."""
-    _, planck, curie = ring
-    id = planck.send(f"Use {SECRET}?")["signal_id"]
-    for each in (planck, curie):
-        each.sync()
-    whole = git(planck.path, "rev-parse", "refs/gitmem/log").decode().strip()
-    kept = curie.send("only in what was put aside")["signal_id"]
-    assert curie("doctor", "--fix").status == 0
-    git(curie.path, "update-ref", "refs/gitmem-aside/of-both", "refs/gitmem/log")
-    git(curie.path, "update-ref", "refs/gitmem-aside/whole", whole)
-    git(curie.path, "update-ref", "refs/gitmem/log", whole)
-    forget(planck, id)
-    rewrite(planck)
-
-    curie.sync()
-
-    left = git(curie.path, "for-each-ref", "refs/gitmem-aside", "--format=%(refname)").decode().split()
-    assert left == ["refs/gitmem-aside/of-both"]
-    assert any(kept.encode() in line for line in lines(curie.path, left[0]))
-
-
 def test_a_text_that_was_never_sent_never_leaves(ring: Ring) -> None:
     """Nor do the messages of the commits that quote it."""
     hub, planck, curie = ring
