@@ -12,7 +12,7 @@ from ..agents import roster, vocabulary
 from ..errors import StoreError, UsageError
 from ..git import packs, plumbing
 from ..git.objects import TreeEntry
-from ..log import epochs, ledger, log_refs, recovery, ref, tree_union
+from ..log import forgetting, ledger, log_refs, recovery, ref, tree_union
 from ..log.lines import CommitMessage, LogEntry
 from ..log.recovery import History, walk_contents
 from ..log.ref import STALE_LOCK_SECONDS
@@ -216,7 +216,7 @@ class LogTip(Check):
             own.format.refuse_newer()
         except StoreError as error:
             yield problem("newer-format", error.message, f"{ref.LOG_REF}:format", error.hint, error.next[0])
-        if wrong := epochs.problem(self.store.log, own, ()):
+        if wrong := forgetting.epoch_problem(self.store.log, own, ()):
             yield problem(
                 "bad-epoch",
                 f"The log's {wrong}. A peer replaced the log with it.",
@@ -330,11 +330,11 @@ class EarlierEpochs(Check):
     codes = ("earlier-epoch",)
 
     def check(self) -> Iterator[Finding]:
-        log, own = self.store.log, epochs.of(self.store.log, self.run.tip)
+        log, own = self.store.log, forgetting.epoch_of(self.store.log, self.run.tip)
         if not own:
             return
         for name, oid in sorted(log_refs.known_log_refs(log).items()):
-            if epochs.is_earlier(log, oid, own):
+            if forgetting.is_earlier(log, oid, own):
                 yield note(
                     "earlier-epoch",
                     f"{name} is at a log that still has forgotten texts.",
@@ -343,7 +343,7 @@ class EarlierEpochs(Check):
                 )
         commits = set(ledger.acknowledged(self.store.repo)[1]).difference(log.git.history(str(self.run.tip)))
         known = log.git.heads(sorted(commits)) if commits else {}
-        if any(epochs.is_earlier(log, oid, own) for oid in known):
+        if any(forgetting.is_earlier(log, oid, own) for oid in known):
             yield note(
                 "earlier-epoch",
                 "Forgotten texts are still in objects of git on this disk that no ref uses, until a gc two weeks later"

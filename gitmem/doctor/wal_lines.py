@@ -15,7 +15,7 @@ from ..git import plumbing
 from ..index import lost_lines
 from ..log import committer, ledger, log_refs, recovery, ref, tree_union, write_ahead
 from ..log import lines as form
-from ..log.forgotten import Forgotten
+from ..log.forgetting import Forgotten
 from ..log.lines import CommitMessage, LogEntry, validation_error, writer_of
 from ..log.local_log import LocalLog
 from ..log.recovery import History, LogReadResult

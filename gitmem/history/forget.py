@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import commit_message, records
 from ..errors import UsageError
 from ..index import catch_up, entities, grants, resolve_id
-from ..log import epochs, let_go, ref
+from ..log import forgetting, ref
 from ..log.lines import SALT, is_reduced, line_hash, writer_of
 from ..order.content import is_notice
 from ..outcome import Outcome, Struct, command
@@ -112,8 +112,8 @@ def _back_in_log(store: Store, over: Sequence[bytes]) -> list[bytes]:
     log, writer, allowed = store.log, store.writers.writer(), grants.Grants(store.db())
     own = [line for line in over if allowed.allow_all(writer, writer_of(line))]
     back = [line for line in own if catch_up.is_whole(store.db(), line_hash(line))]
-    epoch = epochs.of(log, log.git.tip(ref.LOG_REF)) if back else None
-    return back if epoch and not epochs.may_begin(log) else []
+    epoch = forgetting.epoch_of(log, log.git.tip(ref.LOG_REF)) if back else None
+    return back if epoch and not forgetting.may_begin_epoch(log) else []
 
 
 def _count(lines: Sequence[bytes]) -> str:
@@ -178,7 +178,7 @@ def _forget(store: Store, caller: Caller, found: Forgotten, lines: Sequence[byte
     texts = [*_texts(lines)]
     found.quoted = _quoting(store.db(), texts)
     store.tidy_index()
-    found.copies = let_go.of_lines(store.log, lines, texts)[:SHOWN]
+    found.copies = forgetting.cut_files(store.log, lines, texts)[:SHOWN]
     found.warnings.append(COPIED)
     found.next = ["gitmem sync", "gitmem sync --forget"]
 

@@ -643,7 +643,7 @@ def _logs_to_adopt(log: LocalLog) -> list[log_refs.LogTip]:
 
 def _union_of(log: LocalLog, tips: list[log_refs.LogTip]) -> tuple[log_refs.LogTip, str]:
     """Return the base and the tip of the union: a log that contains all others, else a new commit on the first."""
-    from .forgotten import Forgotten
+    from .forgetting import Forgotten
 
     forgotten = Forgotten(log, [tip.tree for tip in tips])
     for tip in tips:

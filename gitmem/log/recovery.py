@@ -7,7 +7,7 @@ from ..git.files import shallow_commits
 from ..git.history import removals
 from ..git.objects import TREE_MODE, TreeEntry
 from ..outcome import Struct
-from . import epochs, ledger, log_refs, ref, tree_union
+from . import forgetting, ledger, log_refs, ref, tree_union
 from . import lines as form
 
 TYPE_CHECKING = False
@@ -171,7 +171,9 @@ def is_log(log: LocalLog, oid: str) -> bool:
         tip = log_refs.read(log, ref.LOG_REF, oid)
     except log_refs.NotALog:
         return False
-    return not epochs.problem(log, tip, ()) and log_refs.can_merge(log_refs.own_projects(log), tip.projects)
+    return not forgetting.epoch_problem(log, tip, ()) and log_refs.can_merge(
+        log_refs.own_projects(log), tip.projects
+    )
 
 
 def belongs(log: LocalLog, sound: CompletenessCheck, oid: str, ours: set[str]) -> bool:

@@ -14,7 +14,7 @@ from functools import cached_property
 from ..git import fetch
 from ..git.fetch import MISSING, is_too_much
 from ..git.port import STEPS_MAX, STEPS_MIN, HistoryWalk
-from . import epochs, log_refs, ref
+from . import forgetting, log_refs, ref
 from .tree_checks import ANCESTORS_MAX, LIMITS, LimitExceeded, Rejected, TreeCheck
 
 TYPE_CHECKING = False
@@ -325,7 +325,7 @@ class RefCheck:
             return INVALID, f"its format is {str(form.format)[:24]}; only {ref.FORMAT} is valid"
         known = [self.accepted.oid] if self.accepted is not None else []
         is_large = tip.name in self.left_out
-        if why := epochs.problem(self.log, tip, [*known, *self.known], count=not is_large):
+        if why := forgetting.epoch_problem(self.log, tip, [*known, *self.known], count=not is_large):
             return INVALID, f"its {why}"
         if not tip.projects and self.accepted is not None and self.accepted.projects:
             return INVALID, NO_PROJECTS

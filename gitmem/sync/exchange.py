@@ -11,9 +11,9 @@ from ..git.config import without_credentials
 from ..git.fetch import MISSING
 from ..git.objects import Draft
 from ..git.packs import localize
-from ..log import let_go, log_refs, ref, tree_union, write_ahead
+from ..log import forgetting, log_refs, ref, tree_union, write_ahead
 from ..log.committer import notify_moved
-from ..log.forgotten import Forgotten
+from ..log.forgetting import Forgotten
 from ..log.lines import count_records
 from ..log.ref_checks import FOREIGN as FOREIGN_LOG
 from ..log.ref_checks import FOREIGN_WHY, INVALID, RefCheck
@@ -109,7 +109,7 @@ def exchange(
         _set_result(log, remote, before, push=send, may_push=push)
         _count_withheld(log, remote, push, kind_of)
         _report(log, remote, follow, waits)
-    let_go.of_earlier_epochs(log)
+    forgetting.drop_earlier_epochs(log)
     return found
 
 

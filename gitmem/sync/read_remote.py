@@ -8,8 +8,8 @@ from __future__ import annotations
 from ..errors import RemoteError, StoreError
 from ..git import plumbing
 from ..git.fetch import LIMITS, MISSING, NOT_FETCHED, is_too_much
-from ..log import epochs, log_refs, ref, tree_union
-from ..log.forgotten import Forgotten
+from ..log import forgetting, log_refs, ref, tree_union
+from ..log.forgetting import Forgotten
 from ..log.ref_checks import FOREIGN, FOREIGN_WHY, INVALID, LARGE, RefCheck
 from ..log.tree_checks import ANCESTORS_MAX
 from ..text.digests import sha256
@@ -133,7 +133,7 @@ def accepted_ref_moves(remote: Remote, new: str | None) -> list[Move]:
     old = remote.log.git.tip(name)
     if not good or new is None or old == new:
         return []
-    is_earlier = epochs.is_earlier(remote.log, new, epochs.of(remote.log, old) or 0)
+    is_earlier = forgetting.is_earlier(remote.log, new, forgetting.epoch_of(remote.log, old) or 0)
     return [] if is_earlier else [(name, old, new)]
 
 

@@ -14,9 +14,9 @@ from ..git import plumbing
 from ..git import plumbing as git_repair
 from ..git.objects import Draft
 from ..git.packs import localize
-from ..log import committer, epochs, ledger, let_go, log_refs, recovery, ref, tree_union
+from ..log import committer, forgetting, ledger, log_refs, recovery, ref, tree_union
 from ..log.committer import new_log, start_log
-from ..log.forgotten import Forgotten
+from ..log.forgetting import Forgotten
 from ..log.lines import count_records, reduced
 from ..log.squash import commit, squash
 from ..log.union import canonical
@@ -88,7 +88,7 @@ def rebase_log(  # noqa: C901  (one loop until the union holds)
         ledger.append(log.repo, (), done)
         gone = _dropped(log, now, done)
         ledger.replace(log.repo, {ledger.digest(line): ledger.digest(reduced(line)) for line in gone})
-        let_go.of_lines(log, gone)
+        forgetting.cut_files(log, gone)
         if gone:
             plumbing.expire_unreachable(log.repo.common, [ref.LOG_REF])
     if announce:
@@ -190,7 +190,7 @@ def own_tip(log: LocalLog, oid: str) -> LogTip:
         ) from None
     own.format.refuse_newer()
     published = log.git.tip(ref.PUBLISHED_REF)
-    wrong = epochs.problem(log, own, [published] if published is not None else [])
+    wrong = forgetting.epoch_problem(log, own, [published] if published is not None else [])
     if own.format.epoch and wrong:
         raise StoreError(
             f"{ref.LOG_REF} is at {oid[:12]}, whose {wrong}. Nothing was changed.",

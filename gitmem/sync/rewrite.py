@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import RemoteError, UsageError
-from ..log import epochs, let_go, log_refs, ref
+from ..log import forgetting, log_refs, ref
 from ..log.committer import notify_moved
 from ..outcome import command
 from . import read_remote, rebase
@@ -24,21 +24,25 @@ BACK = (
 
 def is_behind(log: LocalLog, shared: LogTip | None) -> bool:
     """Return whether a shared log is of an earlier epoch than this clone's, which therefore does not go on with it."""
-    return shared is not None and shared.format.epoch < (epochs.of(log, log.git.tip(ref.LOG_REF)) or 0)
+    return shared is not None and shared.format.epoch < (
+        forgetting.epoch_of(log, log.git.tip(ref.LOG_REF)) or 0
+    )
 
 
 def is_ahead(log: LocalLog, shared: LogTip | None) -> bool:
     """Return whether a shared log is of a later epoch than this clone's."""
-    return shared is not None and shared.format.epoch > (epochs.of(log, log.git.tip(ref.LOG_REF)) or 0)
+    return shared is not None and shared.format.epoch > (
+        forgetting.epoch_of(log, log.git.tip(ref.LOG_REF)) or 0
+    )
 
 
 def new_tip(log: LocalLog, shared: LogTip | None) -> LogTip | None:
     """Return the log to put in the place of the shared one; None if that has no forgotten texts."""
     local = log.git.tip(ref.LOG_REF)
     own = rebase.own_tip(log, local) if local is not None else None
-    if own is None or not epochs.is_due(log, own):
+    if own is None or not forgetting.is_epoch_due(log, own):
         return own if is_behind(log, shared) else None
-    return log_refs.read(log, ref.LOG_REF, epochs.begin(log, own))
+    return log_refs.read(log, ref.LOG_REF, forgetting.begin_epoch(log, own))
 
 
 def rewrite_local(log: LocalLog, *, agreed: bool) -> str:
@@ -55,7 +59,7 @@ def rewrite_local(log: LocalLog, *, agreed: bool) -> str:
         raise _needs_yes("the log of this clone", "")
     rebase.rebase_log(log, new, [new], announce=False)
     notify_moved(log)
-    let_go.of_earlier_epochs(log)
+    forgetting.drop_earlier_epochs(log)
     return f"The log of this clone was written anew without forgotten texts. {COPIED}"
 
 
@@ -97,7 +101,7 @@ def _follow(log: LocalLog, remote: Remote, new: LogTip, timeout: float) -> None:
     """Put this clone's log on the one that was pushed, also at the other name that the remote's log may have had."""
     for name in ref.PUBLISH_REFS:
         old = remote.at(name)
-        if name == new.format.publish or old is None or not epochs.is_earlier(log, old, new.format.epoch):
+        if name == new.format.publish or old is None or not forgetting.is_earlier(log, old, new.format.epoch):
             continue
         if not remote.has_read(old):
             remote.add_sentence(unread(f"{name} there"))
@@ -124,7 +128,7 @@ def unread(what: str) -> str:
 
 def _nothing(log: LocalLog) -> str:
     tip = log.git.tip(ref.LOG_REF)
-    return BACK if tip is not None and epochs.has_texts(log, log.git.commit(tip).tree) else NOTHING
+    return BACK if tip is not None and forgetting.has_texts(log, log.git.commit(tip).tree) else NOTHING
 
 
 def _needs_yes(what: str, remote: str) -> UsageError:

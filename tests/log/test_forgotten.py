@@ -11,9 +11,9 @@ from gitmem import records
 from gitmem.git.objects import Draft
 from gitmem.index import catch_up
 from gitmem.index.index_file import Index
-from gitmem.log import epochs, ledger, log_refs, ref
+from gitmem.log import forgetting, ledger, log_refs, ref
 from gitmem.log.committer import start_log
-from gitmem.log.forgotten import FOLDER, Forgotten
+from gitmem.log.forgetting import FOLDER, Forgotten
 from gitmem.log.lines import SALT as SALTED
 from gitmem.log.local_log import LocalLog
 from tests.index.test_any_order import empty
@@ -124,11 +124,11 @@ def test_log_and_index_agree_and_no_fold_differs(log: LocalLog, seed: int) -> No
             assert forgotten.covers(line) == (ledger.key(line) in whole)
         else:
             assert not forgotten.covers(line)
-    if not epochs.is_due(log, tip):
+    if not forgetting.is_epoch_due(log, tip):
         assert not whole
         return
-    new = log_refs.read(log, ref.LOG_REF, epochs.begin(log, tip))
+    new = log_refs.read(log, ref.LOG_REF, forgetting.begin_epoch(log, tip))
     assert not Forgotten(log, [new.tree]).dropped(new.tree, tip.tree)
     assert rows(indexed(log, new.oid)) == rows(index)
-    assert epochs.problem(log, new, []) == ""
+    assert forgetting.epoch_problem(log, new, []) == ""
     assert log.git.commit(new.oid).parents == [ref.genesis(new.oid)]
