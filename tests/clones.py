@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from gitmem.git.inprocess import DulwichGit
+from gitmem.git.port import DulwichGit
 from gitmem.git.port import Git as PlumbingGit
 from gitmem.log import committer, lines, ref
 from gitmem.log.lines import CommitMessage, LogEntry, is_attestation

@@ -13,7 +13,7 @@ from gitmem import repo as place
 from gitmem.agents import caller, delivery, lifecycle
 from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.agents.lifecycle import SessionResult
-from gitmem.git.inprocess import DulwichGit
+from gitmem.git.port import DulwichGit
 from gitmem.git.repository import root_commits
 from gitmem.log.lines import CommitMessage, is_attestation
 from gitmem.open_store import DOMAIN

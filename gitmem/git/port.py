@@ -1,7 +1,8 @@
 """The git port: objects, trees one level at a time, the user's history and worktrees, and a compare-and-swap on a ref.
 
-Reads go through one `git cat-file` process that starts with the first read; `inprocess` reads through dulwich. Each write
-is one pack (`packs`); `git update-ref` moves a ref.
+Reads go through one `git cat-file` process that starts with the first read, or in long-lived processes through dulwich,
+cached; objects that dulwich does not find or cannot read are read by the git program. Each write is one pack (`packs`);
+`git update-ref` moves a ref.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from subprocess import Popen
+    from typing import Any
+
+    from dulwich.object_store import DiskObjectStore
 
     from .objects import Commit, Draft, Move, ObjectReads, PathChanges, TreeEntry
 
@@ -414,7 +418,7 @@ class Git(Project):
         If the path did not exist in the pair's commit, the first of them added it and is not counted. Pairs with a
         missing commit are omitted.
         """
-        from .path_changes import behind
+        from .branches import behind
 
         return behind(self.common, tip, pairs)
 
@@ -511,3 +515,110 @@ def _answer(child: Popen[bytes], has_content: bool) -> tuple[list[bytes], bytes]
     if len(data) != size + 1:
         raise OSError("git cat-file ended")
     return head, data[:size]
+
+
+class Kept:
+    """The values that were added last, by object id, up to a total size."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.size = 0
+        self.values: dict[str, tuple[Any, int]] = {}
+
+    def get(self, oid: str) -> Any:
+        """Return a value, or None."""
+        return self.values.get(oid, (None, 0))[0]
+
+    def add(self, oid: str, value: object, size: int) -> None:
+        """Keep a value, and drop the oldest ones if all are too large."""
+        self.values[oid] = (value, size)
+        self.size += size
+        while self.size > self.most:
+            self.size -= self.values.pop(next(iter(self.values)))[1]
+
+
+_KINDS = {1: b"commit", 2: b"tree", 3: b"blob", 4: b"tag"}
+TREES_KEPT_MAX = 1_024
+COMMIT_BYTES = 4_096  # of a commit without its message
+COMMITS_BYTES_MAX = 16 * 1024 * 1024
+OBJECTS_BYTES_MAX = 8 * 1024 * 1024
+
+
+class DulwichGit(Git):
+    """One repository, read in process. Not thread-safe. A sync reads the same few trees, commits and files repeatedly."""
+
+    def __init__(self, common: str) -> None:
+        super().__init__(common)
+        self._store: DiskObjectStore | None = None
+        self.kept_trees = Kept(TREES_KEPT_MAX)
+        self.kept_commits = Kept(COMMITS_BYTES_MAX)
+        self.kept_objects = Kept(OBJECTS_BYTES_MAX)
+
+    def tree(self, oid: str) -> dict[str, TreeEntry]:
+        """Return one level of a tree, cached."""
+        entries: dict[str, TreeEntry] | None = self.kept_trees.get(oid)
+        if entries is None:
+            entries = {} if is_empty_tree(oid) else super().tree(oid)
+            self.kept_trees.add(oid, entries, 1)
+        return dict(entries)
+
+    def commit(self, oid: str) -> Commit:
+        """Return a commit, cached."""
+        found: Commit | None = self.kept_commits.get(oid)
+        if found is None:
+            found = super().commit(oid)
+            if found.parents:  # else it may be the boundary of a shallow clone, which can move
+                self.kept_commits.add(oid, found, COMMIT_BYTES + len(found.message))
+        return found
+
+    def close(self) -> None:
+        """Close the packs too. A later read opens them again."""
+        self.kept_objects = Kept(self.kept_objects.most)
+        store, self._store = self._store, None
+        if store is not None:
+            store.close()
+        super().close()
+
+    def read(self, oid: str) -> tuple[bytes, bytes]:
+        """Return an object's kind and content, cached.
+
+        Raises:
+            KeyError: the object is missing or damaged.
+        """
+        found: tuple[bytes, bytes] | None = self.kept_objects.get(oid)
+        if found is None:
+            found = self._read(oid)
+            self.kept_objects.add(oid, found, len(found[1]))
+        return found
+
+    def has(self, oid: str) -> bool:
+        """Return whether the object exists now; the cache is not used."""
+        try:
+            self._read(oid)
+        except KeyError:
+            return False
+        return True
+
+    def _read(self, oid: str) -> tuple[bytes, bytes]:
+        if not self._is_id(oid):
+            raise KeyError(oid)
+        if self._store is None:
+            self._store = _open_store(self.common, self.id_length)
+        try:
+            number, content = self._store.get_raw(oid.encode("ascii"))  # type: ignore[arg-type]
+            return _KINDS[number], content
+        except Exception:  # damaged, with perhaps an intact copy elsewhere; in an alternate; or missing
+            return super().read(oid)
+
+
+def _open_store(common: str, id_length: int) -> DiskObjectStore:
+    """Open the objects of a repository."""
+    from dulwich.object_format import get_object_format
+    from dulwich.object_store import DiskObjectStore
+
+    class Store(DiskObjectStore):
+        # Dulwich reads alternates as sha1, and loops forever if two folders are alternates of each other.
+        alternates = ()  # type: ignore[assignment]
+
+    form = get_object_format(files.ALGORITHMS[id_length])
+    return Store(os.path.join(common, "objects"), object_format=form)

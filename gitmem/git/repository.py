@@ -156,7 +156,7 @@ class _LazyGit(Struct):
 
     def behind(self, tip: str, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], PathChanges]:
         """See `Git.behind`; the answer is cached."""
-        from .path_changes import CachedPathChanges
+        from .branches import CachedPathChanges
 
         asked = list(dict.fromkeys(pairs))
         known = CachedPathChanges(self._repo, tip, asked)
@@ -195,7 +195,7 @@ def open_port(repo: Repo, *, long_lived: bool) -> Git:
     reject_untrusted(repo)
     if not long_lived:
         return _LazyGit(repo)  # type: ignore[return-value]  # what it lacks it asks of the one that it opens
-    from .inprocess import DulwichGit
+    from .port import DulwichGit
 
     return DulwichGit(repo.common)
 

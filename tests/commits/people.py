@@ -16,7 +16,7 @@ from gitmem.agents import heartbeats, lifecycle
 from gitmem.agents.caller import CallerClaims
 from gitmem.clients import git_hook
 from gitmem.git import history
-from gitmem.git.inprocess import DulwichGit
+from gitmem.git.port import DulwichGit
 from gitmem.history import commits
 from gitmem.history.commits import Clues
 from gitmem.open_store import DOMAIN

@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.git.inprocess import DulwichGit
 from gitmem.git.objects import FILE_MODE, TREE_MODE, Draft, Signature, TreeEntry
-from gitmem.git.port import Git
+from gitmem.git.port import DulwichGit, Git
 from gitmem.repo import find
 
 from .. import newer_git

@@ -12,9 +12,8 @@ import pytest
 
 from gitmem.errors import StoreError
 from gitmem.git import fetch, objects, packs, plumbing, processes
-from gitmem.git.inprocess import DulwichGit
 from gitmem.git.objects import FILE_MODE, Draft, Signature, TreeEntry
-from gitmem.git.port import HEADS_AT_ONCE, STEPS_MAX, STEPS_MIN
+from gitmem.git.port import COMMIT_BYTES, HEADS_AT_ONCE, STEPS_MAX, STEPS_MIN, DulwichGit
 from gitmem.git.port import Git as PlumbingGit
 
 from .. import loose_objects, newer_git
@@ -158,8 +157,8 @@ def draft(changes: dict[str, bytes | TreeEntry | None], tree: str | None = None)
 
 def test_what_is_kept_in_mind_has_a_limit(port: DulwichGit) -> None:
     """The oldest gives way to the newest, and all is read again that is asked for again."""
-    port.trees_kept_max = 2
-    port.commits_kept_max = 2
+    port.kept_trees.most = 2
+    port.kept_commits.most = 2 * COMMIT_BYTES + 10
     chain = port.write([draft({f"d/{number}": b"x", "n": b"%d" % number}) for number in range(6)], None)
 
     for _ in range(2):
@@ -168,29 +167,29 @@ def test_what_is_kept_in_mind_has_a_limit(port: DulwichGit) -> None:
             assert sorted(port.tree(root["d"].oid)) == [str(each) for each in range(number + 1)]
             assert port.blob(root["n"].oid) == b"%d" % number
             assert port.commit(oid).parents == chain[:number][-1:]
-    assert len(port._trees) <= 2 and len(port._commits) <= 2
+    assert len(port.kept_trees.values) <= 2 and len(port.kept_commits.values) <= 2
 
 
 def test_messages_that_are_kept_in_mind_have_a_limit(port: DulwichGit) -> None:
     """Of peers' commits each may be large: only so much of them is kept, and all are read again."""
-    port.message_chars_kept_max = 250
+    port.kept_commits.most = 2 * COMMIT_BYTES + 250
     texts = [str(number) * 100 + "\n" for number in range(1, 5)]
     chain = port.write([Draft({"n": text.encode()}, WHO, WHO, text) for text in ("x", *texts)], None)
     for _ in range(2):
         assert [port.commit(oid).message for oid in chain[1:]] == texts
-        assert len(port._commits) == 2 and port._kept_chars == 202
+        assert len(port.kept_commits.values) == 2 and port.kept_commits.size == 2 * COMMIT_BYTES + 202
 
 
 def test_what_was_read_last_is_remembered_and_missing_all_the_same(port: DulwichGit, common: str) -> None:
     """Up to so many bytes, until the port is closed. Whether an object is there is looked up each time."""
-    port.object_bytes_kept_max = 25
+    port.kept_objects.most = 25
     (tip,) = port.write([draft({name: name.encode() * 10 for name in "abc"})], None)
     files = [port.tree(port.commit(tip).tree)[name].oid for name in "abc"]
     port.close()
     loose_objects.loosen(Path(common))
     assert [port.blob(oid) for oid in files] == [b"a" * 10, b"b" * 10, b"c" * 10]
-    assert list(port._objects) == files[1:]
-    assert port.blob(files[0]) == b"a" * 10 and list(port._objects) == [files[2], files[0]]
+    assert list(port.kept_objects.values) == files[1:]
+    assert port.blob(files[0]) == b"a" * 10 and list(port.kept_objects.values) == [files[2], files[0]]
     loose_objects.remove(Path(common), files[0])
     assert not port.has(files[0]) and port.has(files[1])
     port.close()

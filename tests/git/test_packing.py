@@ -14,9 +14,9 @@ import pytest
 
 from gitmem.errors import StoreError
 from gitmem.git import packs
-from gitmem.git.inprocess import DulwichGit
 from gitmem.git.network import GitNetwork
 from gitmem.git.objects import Draft, Signature
+from gitmem.git.port import DulwichGit
 from gitmem.git.port import Git as PlumbingGit
 
 from ..conftest import Git

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.git import path_changes, processes
+from gitmem.git import branches, processes
 from gitmem.git.port import ARGUMENT_BYTES, STAT_LINES, WORK_TREE_SECONDS
 from gitmem.git.port import Git as PlumbingGit
 from gitmem.git.repository import open_port, root_commits
@@ -304,12 +304,12 @@ def test_histories_that_share_nothing_are_compared_all_the_same(
 
 def test_who_is_too_far_behind_is_told_so_and_not_counted(port: PlumbingGit, repo: Path) -> None:
     """What costs too much to walk is a lower bound, never a wrong number and never silence."""
-    made = linear(repo, path_changes.WALK_MAX + 44)
+    made = linear(repo, branches.WALK_MAX + 44)
 
     found = port.behind(made[-1], [(made[1], "f2"), (made[1], "README"), (made[-3], "f3")])
 
     assert {key[1]: (each.count, each.at_least) for key, each in found.items()} == {
-        "f2": (path_changes.WALK_MAX // 7 + 1, True),
+        "f2": (branches.WALK_MAX // 7 + 1, True),
         "f3": (1, False),
     }
 
@@ -547,7 +547,7 @@ def test_odd_names_that_came_or_went_are_told(repo: Path, common: str, git: Git,
     saved(git, repo, **{name: "1", name + "went": None, "went": None})
     tip = saved(git, repo, **{name: "2"})
     asked = (name, "went", name + "went", "a" + name, "README")
-    known = path_changes.behind(common, tip, [(old, path) for path in asked])
+    known = branches.behind(common, tip, [(old, path) for path in asked])
 
     assert {path: (each.count, each.gone) for (_, path), each in known.items()} == {
         name: (1, False),
@@ -572,7 +572,7 @@ def test_an_older_git_knows_nothing_of_odd_names_and_all_of_the_others(
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
 
-    known = path_changes.behind(common, tip, [(old, name), (old, "plain")])
+    known = branches.behind(common, tip, [(old, name), (old, "plain")])
 
     assert {path: each.count for (_, path), each in known.items()} == {"plain": 1}
 
@@ -582,9 +582,7 @@ def test_a_change_beyond_what_is_counted_is_no_change_of_the_tip(repo: Path, com
     steps = (("early", "1"), ("early", "2"), ("late", "1"), ("late", "2"), ("late", "3"))
     commits = [saved(git, repo, **{name: content}) for name, content in steps]
 
-    found = path_changes.behind(
-        common, commits[-1], [(commits[0], "early"), (commits[0], "late")], walk_max=2
-    )
+    found = branches.behind(common, commits[-1], [(commits[0], "early"), (commits[0], "late")], walk_max=2)
 
     early, late = found[commits[0], "early"], found[commits[0], "late"]
     assert (early.count, early.last, early.at_least) == (0, None, True)

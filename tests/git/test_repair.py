@@ -11,8 +11,8 @@ import pytest
 
 from gitmem.git import history, plumbing
 from gitmem.git import packs as packing
-from gitmem.git.inprocess import DulwichGit
 from gitmem.git.objects import Draft, Signature
+from gitmem.git.port import DulwichGit
 from gitmem.git.port import Git as PlumbingGit
 
 from .. import newer_git

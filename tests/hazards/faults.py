@@ -24,7 +24,7 @@ import pytest
 from cli.environment import machine
 from gitmem import records, views
 from gitmem.errors import GitmemError
-from gitmem.git.inprocess import DulwichGit
+from gitmem.git.port import DulwichGit
 from gitmem.git.port import Git as PlumbingGit
 from gitmem.index import catch_up, index_file
 from gitmem.log import committer, ref

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from gitmem import commit_process
 from gitmem.agents.caller import Caller, CallerClaims, find
-from gitmem.git.inprocess import DulwichGit
+from gitmem.git.port import DulwichGit
 from gitmem.git.port import Git as PlumbingGit
 from gitmem.log import committer, ref
 from gitmem.log.local_log import LocalLog

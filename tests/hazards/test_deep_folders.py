@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from gitmem.git.inprocess import DulwichGit
 from gitmem.git.objects import Draft, Signature
+from gitmem.git.port import DulwichGit
 from gitmem.log import ref, tree_union
 
 from ..signing import history

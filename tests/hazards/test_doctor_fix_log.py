@@ -16,8 +16,8 @@ import pytest
 from gitmem.doctor import doctor
 from gitmem.doctor.doctor import Report
 from gitmem.errors import StoreError
-from gitmem.git.inprocess import DulwichGit
 from gitmem.git.objects import Draft, Signature, TreeEntry
+from gitmem.git.port import DulwichGit
 from gitmem.log import attestations, committer, lines, ref
 from gitmem.log.lines import CommitMessage, LogEntry, line_hash
 

@@ -17,7 +17,7 @@ import pytest
 from gitmem import commit_process
 from gitmem.errors import StoreError
 from gitmem.git import processes as git_run
-from gitmem.git.inprocess import DulwichGit
+from gitmem.git.port import DulwichGit
 from gitmem.git.port import Git as PlumbingGit
 from gitmem.log import committer, ref
 from gitmem.log.union import canonical

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 from gitmem.git import fetch, packs, processes
-from gitmem.git.inprocess import DulwichGit
+from gitmem.git.port import DulwichGit
 from gitmem.git.port import Git as PlumbingGit
 from gitmem.log import ref
 from gitmem.repo import find

@@ -16,8 +16,8 @@ from gitmem.doctor import doctor
 from gitmem.doctor.doctor import Report
 from gitmem.errors import GitmemError
 from gitmem.git import packs as packing
-from gitmem.git.inprocess import DulwichGit
 from gitmem.git.objects import Draft, Signature, TreeEntry
+from gitmem.git.port import DulwichGit
 from gitmem.git.port import Git as PlumbingGit
 from gitmem.log import committer
 from gitmem.log.lock import Lock
@@ -42,7 +42,7 @@ WRITER = """
 import os, sys
 from pathlib import Path
 from gitmem.errors import StoreError
-from gitmem.git.inprocess import DulwichGit
+from gitmem.git.port import DulwichGit
 from gitmem.git.port import Git as PlumbingGit
 from tests.clones import agreed
 from tests.hazards.faults import open_store, speak

@@ -27,7 +27,7 @@ DYING = """
 import os, sys
 from pathlib import Path
 from gitmem.git.network import GitNetwork
-from gitmem.git.inprocess import DulwichGit
+from gitmem.git.port import DulwichGit
 from gitmem.sync import exchange, rebase
 from tests.clones import Clone, Ticks
 
@@ -170,7 +170,7 @@ BUSY = """
 import sys
 import time
 from pathlib import Path
-from gitmem.git.inprocess import DulwichGit
+from gitmem.git.port import DulwichGit
 from tests.clones import Clone, Ticks
 
 clone = Clone(Path(sys.argv[1]), Ticks(), int(sys.argv[3]), DulwichGit)

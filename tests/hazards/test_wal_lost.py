@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from gitmem.doctor import doctor
-from gitmem.git.inprocess import DulwichGit
+from gitmem.git.port import DulwichGit
 from gitmem.git.port import Git as PlumbingGit
 from gitmem.log import committer, lines, write_ahead
 from gitmem.log.lines import CommitMessage, LogEntry

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from gitmem import repo as place
-from gitmem.git.inprocess import DulwichGit
-from gitmem.git.port import Git
+from gitmem.git.port import DulwichGit, Git
 from gitmem.log import committer, lines, ref
 from gitmem.log.lines import CommitMessage, LogEntry
 from gitmem.log.local_log import Appended, LocalLog

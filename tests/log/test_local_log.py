@@ -15,7 +15,7 @@ import pytest
 
 from gitmem import repo as place
 from gitmem.errors import StoreError
-from gitmem.git.inprocess import DulwichGit
+from gitmem.git.port import DulwichGit
 from gitmem.log.local_log import LocalLog
 from gitmem.log.lock import Lock
 from gitmem.text.digests import ALPHABET

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from gitmem.git import packs
-from gitmem.git.inprocess import DulwichGit
 from gitmem.git.objects import Commit, Draft, Signature, TreeEntry
+from gitmem.git.port import DulwichGit
 from gitmem.log import ref, squash, tree_union
 from gitmem.log.squash import message, trailers
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitmem.git.inprocess import DulwichGit
 from gitmem.git.objects import Draft, Signature, TreeEntry
+from gitmem.git.port import DulwichGit
 from gitmem.log import ref, tree_union
 from gitmem.log.tree_checks import LimitExceeded, Limits, Rejected, TreeCheck, raw_entries
 from gitmem.log.union import canonical, union

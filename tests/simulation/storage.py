@@ -13,10 +13,9 @@ from typing import Any
 from unittest import mock
 
 from gitmem.git import config, network, repository
-from gitmem.git.inprocess import DulwichGit
 from gitmem.git.network import GitNetwork
 from gitmem.git.objects import EMPTY_TREE, Signature, format_commit
-from gitmem.git.port import Git
+from gitmem.git.port import DulwichGit, Git
 
 from .memory import MemoryGit, Repository
 from .network import MemoryNetwork

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.git.inprocess import DulwichGit
-from gitmem.git.port import Git
+from gitmem.git.port import DulwichGit, Git
 from gitmem.repo import find
 from tests.contracts import test_git_port as contract
 from tests.contracts.test_git_port import (  # noqa: F401  (fixtures, and what is run again here)

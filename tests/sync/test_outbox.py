@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.git.inprocess import DulwichGit
 from gitmem.git.objects import Draft, Signature, TreeEntry
-from gitmem.git.port import CUT_SECONDS, STEPS_MAX, HistoryWalk
+from gitmem.git.port import CUT_SECONDS, STEPS_MAX, DulwichGit, HistoryWalk
 from gitmem.log import ledger, log_refs, ref, tree_union
 from gitmem.log.committer import start_log
 from gitmem.log.local_log import LocalLog

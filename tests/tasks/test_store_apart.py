@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from gitmem.git.inprocess import DulwichGit
+from gitmem.git.port import DulwichGit
 from gitmem.open_store import DOMAIN
 from gitmem.store import Store
 from gitmem.work import new_task, task_list

@@ -19,7 +19,7 @@ from cli.mcp.calls import SignalDelivery, ToolCalls
 from cli.mcp.mcp_session import CallEnvironment, McpSession
 from gitmem import repo
 from gitmem.agents import delivery as deliveries
-from gitmem.git.inprocess import DulwichGit
+from gitmem.git.port import DulwichGit
 from gitmem.open_store import DOMAIN
 from gitmem.store import Store
 from tests.conftest import Git
