@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ..git.port import Git
 
 REMOTES_PREFIX = "refs/gitmem/remotes/"
+ACCEPTED = "accepted"  # below the copies of a remote's refs: its shared log as it last passed the checks
 BRANCH = "refs/heads/gitmem"
 # The part of the log's history that a remote has, as far as known; the commits above it are this clone's own.
 PUBLISHED_REF = "refs/gitmem/published"

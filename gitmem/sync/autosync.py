@@ -8,6 +8,8 @@ hurry   the same, but without waiting for the interval
 failed  the error of the last sync, automatic or not, also if autosync is off; a successful sync removes it
 lock    held by the one process that waits or syncs
 
+The time of `<state>/remote-read` is when the usual remote was last read.
+
 Every write and every read of an inbox calls this module. If autosync is off, that reads one file and no more.
 """
 
@@ -18,6 +20,7 @@ import os
 from .. import local_files
 from ..commit_process import IF_DUE, NOW
 from ..errors import StoreError, UsageError
+from ..git.files import READ
 from ..outcome import Outcome
 from ..repo import read_config, read_small
 from ..settings import AUTOSYNC, OFF, seconds
@@ -240,6 +243,24 @@ def switch(repo: Repo, on: bool) -> None:
                 local_files.replace(os.path.join(folder, name), b"")
         except OSError:
             return
+
+
+def record_read(repo: Repo, now: float) -> None:
+    """Record that the usual remote was read at this time, in seconds since the epoch."""
+    path = os.path.join(repo.state, READ)
+    local_files.try_replace(path, b"")
+    try:
+        local_files.utime(path, (int(now * 1e9),) * 2)
+    except OSError:
+        return
+
+
+def last_read(repo: Repo) -> float | None:
+    """Return when the usual remote was last read, in seconds since the epoch; None if that is not known."""
+    try:
+        return os.stat(os.path.join(repo.state, READ)).st_mtime
+    except OSError:
+        return None
 
 
 def _folder(repo: Repo) -> str:

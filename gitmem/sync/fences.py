@@ -10,7 +10,10 @@ reads these records before it begins.
 
 from __future__ import annotations
 
-from ..errors import GateError, RemoteError, UsageError
+import os
+import time
+
+from ..errors import GateError, RemoteError, StoreError, UsageError
 from ..git import plumbing
 from ..git.files import FENCES
 from ..log import ref
@@ -28,6 +31,10 @@ LOCAL = FENCES[0]
 TAKEN = "fence-taken"
 DELETED_MAX = 100  # by one sync: a command line is limited
 TIMEOUT_SECONDS, ASKED_TIMEOUT_SECONDS = 30.0, 10.0
+KNOWN_SECONDS = 60.0
+_seen: dict[
+    str, tuple[float, frozenset[str]]
+] = {}  # of each remote: when its fences were read, and their names
 
 
 def create(store: Store, name: str, read: Callable[[], object], *, timeout: float = TIMEOUT_SECONDS) -> None:
@@ -52,6 +59,8 @@ def create(store: Store, name: str, read: Callable[[], object], *, timeout: floa
             code="consent-needed",
             next=["gitmem sync --publish"],
         )
+    if remote is not None and _is_known(remote, name):
+        raise _taken(name, f"on {remote.shown_name}")
     oid = _first_commit(store)
     if not store.git.swap(LOCAL + name, None, oid, "begin at most once"):
         raise _taken(name, "in this clone")
@@ -138,6 +147,7 @@ def _create_there(store: Store, remote: Remote, name: str, oid: str, timeout: fl
         made = FENCES[1]
         done = network.push(remote.url, oid, made + name, None, timeout, exclusive=True)
     if done != "pushed":
+        _look(remote, timeout)
         raise _taken(name, f"on {remote.shown_name}")
     other = next(prefix for prefix in FENCES if prefix != made)
     try:
@@ -147,7 +157,27 @@ def _create_there(store: Store, remote: Remote, name: str, oid: str, timeout: fl
         raise
     if is_twice:
         _delete_there(store, remote, name, oid, timeout, [made])
+        _look(remote, timeout)
         raise _taken(name, f"on {remote.shown_name}")
+
+
+def _is_known(remote: Remote, name: str) -> bool:
+    """Return whether the last look at a remote found a fence, a short time ago."""
+    at, found = _seen.get(remote.url, (0.0, frozenset()))
+    return time.monotonic() - at < KNOWN_SECONDS and name in found
+
+
+def _look(remote: Remote, timeout: float) -> None:
+    """Read all fences of a remote that has one of somebody else: further ones then cost no push each. Of too many none is read."""
+    try:
+        refs = map(
+            os.fsdecode,
+            remote.log.network.names(remote.url, timeout, "--refs", *(f"{prefix}*" for prefix in FENCES)),
+        )
+    except (RemoteError, StoreError):
+        return
+    found = frozenset(ref.removeprefix(prefix) for ref in refs for prefix in FENCES if ref.startswith(prefix))
+    _seen[remote.url] = time.monotonic(), found
 
 
 def _delete_there(

@@ -14,7 +14,6 @@ from ..log.ref_checks import FOREIGN, FOREIGN_WHY, INVALID, LARGE, RefCheck
 from ..log.tree_checks import ANCESTORS_MAX
 from ..text.digests import sha256
 from . import rebase
-from .noop_check import ACCEPTED
 from .remote import is_related, log_tips, projects
 
 TYPE_CHECKING = False
@@ -88,9 +87,6 @@ def _word(remote: Remote) -> str:
     return shlex.quote(remote.shown_name)
 
 
-NAME = ACCEPTED  # `refs/gitmem/remotes/<remote>/accepted`
-
-
 def last_accepted(log: LocalLog, prefix: str, known: Iterable[str]) -> LogTip | None:
     """Return the last accepted shared tip; for a clone without a record of it, the published tip; None if invalid.
 
@@ -99,13 +95,13 @@ def last_accepted(log: LocalLog, prefix: str, known: Iterable[str]) -> LogTip | 
         known: Tips of logs.
     """
     git = log.git
-    found = git.tip(prefix + NAME)
+    found = git.tip(prefix + ref.ACCEPTED)
     if found is None:
         local = git.tip(ref.LOG_REF)
         found = git.tip(ref.PUBLISHED_REF)
         if found is None or local is None or not is_ancestor(git, local, found):
             return None
-    return RefCheck(log, None, known).check(NAME, found)
+    return RefCheck(log, None, known).check(ref.ACCEPTED, found)
 
 
 def is_ancestor(git: Git, tip: str, oid: str) -> bool:
@@ -129,7 +125,7 @@ def record_accepted(remote: Remote) -> None:
 def accepted_ref_moves(remote: Remote, new: str | None) -> list[Move]:
     """Return the ref moves that record a shared tip that passed, as `Git.swap` takes them."""
     good = remote.blocked is None and remote.state in ("", "synced", "up-to-date", "rejected")
-    name = remote.prefix + NAME
+    name = remote.prefix + ref.ACCEPTED
     old = remote.log.git.tip(name)
     if not good or new is None or old == new:
         return []
@@ -245,7 +241,7 @@ def _detect_blocked_ref(remote: Remote, check: RefCheck) -> None:
     if local is not None and is_ancestor(remote.log.git, local, found.commit):
         del check.left_out[ref_name]  # it was moved back to an early commit of ours: a push fast-forwards it
         return
-    never_ours = remote.log.git.tip(remote.prefix + NAME) is None
+    never_ours = remote.log.git.tip(remote.prefix + ref.ACCEPTED) is None
     if found.kind == FOREIGN and never_ours:
         remote.tips = []
         remote.is_foreign = True

@@ -1,18 +1,26 @@
-"""The state of one remote during an exchange: its refs, the logs among them, and the outcome."""
+"""One remote: its state during an exchange, with its refs, the logs among them and the outcome, and what is recorded of it between syncs.
+
+An *outbox* is a ref on a remote with the lines of one clone, used when the shared ref is contended. It is created once, never
+moved, and named after its last commit. So no push of it can lose a race, and two of the same name are equal. The clone that
+merges it into the shared ref deletes it.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+
+from .. import local_files
 from ..errors import UsageError
 from ..git import config
 from ..git.fetch import LIMITS
 from ..log import log_refs, ref
 from . import rebase
 from .consent import WithheldLines
-from .outbox import RemoteState
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from ..errors import RemoteError
     from ..log.local_log import LocalLog
@@ -60,6 +68,79 @@ def choose(store: Store, remotes: Sequence[str], *, all: bool) -> tuple[list[str
     if primary is not None and (primary in names or not names):
         return [primary, *(name for name in names if name != primary)], True
     return names, primary is None
+
+
+# Where a remote may accept an outbox. Not every host accepts refs other than branches and tags.
+PREFIXES = ("refs/gitmem/outbox/", "refs/heads/gitmem-outbox-")
+
+
+class RemoteState:
+    """The recorded state of one remote; it is discarded if the URL changes.
+
+    Attributes:
+        refused_prefixes: The prefixes under which it accepts no outbox.
+        keeps_refs: Whether it refuses to delete refs: then it gets no outboxes either.
+        read_only: Whether it rejected our push when it was one of several.
+        seen: Its outboxes at the last fetch, also those that were not read.
+        sent: The tip of the log whose lines it had, some perhaps in an outbox, when one was pushed last; or "".
+        concurrent: How many of other clones were new then: whether others push at this time.
+    """
+
+    def __init__(self, state: str, name: str, url: str) -> None:
+        self._path = os.path.join(state, "remotes", name)
+        self._url = url
+        self._text = ""
+        fields: object = {}
+        try:
+            self._text = local_files.load(self._path).decode()
+            fields = json.loads(self._text)
+        except (OSError, ValueError, RecursionError):
+            pass
+        known = fields if isinstance(fields, dict) and fields.get("url") == url else {}
+        self.refused_prefixes = _texts(known.get("refused"))
+        self.keeps_refs = known.get("keeps_refs") is True
+        self.read_only = known.get("read_only") is True
+        self.seen = set(_texts(known.get("seen")))
+        self.sent = str(known.get("sent") or "")
+        concurrent = known.get("crowd")
+        self.concurrent = concurrent if isinstance(concurrent, int) else 0
+
+    @property
+    def prefixes(self) -> list[str]:
+        """The prefixes under which it may accept an outbox."""
+        return (
+            [] if self.keeps_refs else [prefix for prefix in PREFIXES if prefix not in self.refused_prefixes]
+        )
+
+    def retry(self) -> None:
+        """Forget its rejections: a temporary error must not count for ever."""
+        self.refused_prefixes = []
+        self.keeps_refs = False
+
+    def save(self) -> None:
+        """Write the file if anything changed. A file that can't be written is not an error."""
+        fields = {
+            "url": self._url,
+            "refused": self.refused_prefixes,
+            "keeps_refs": self.keeps_refs,
+            "read_only": self.read_only,
+            "seen": sorted(self.seen),
+            "sent": self.sent,
+            "crowd": self.concurrent,
+        }
+        text = json.dumps(fields) + "\n"
+        known = (
+            self._text or self.refused_prefixes or self.keeps_refs or self.read_only or self.seen or self.sent
+        )
+        if text == self._text or not known:
+            return
+        if local_files.try_replace(self._path, text.encode(), folders=True):
+            self._text = text
+
+
+def _texts(found: object) -> list[str]:
+    values: Iterable[object] = found if isinstance(found, list) else ()
+    return [each for each in values if isinstance(each, str)]
 
 
 class Remote:

@@ -1,26 +1,35 @@
-"""Sync with remotes: which ones, whether the log may be published there, what came of each; and the process that syncs automatically, one per clone."""
+"""Sync with remotes: which ones, whether the log may be published there, what came of each; and the process that syncs automatically, one per clone.
+
+`<state>/settled` is a fingerprint of the last successful sync: the refs, the remote, and a stamp of the repository's config. If
+it still matches, here and on the remote, a sync is a no-op. On any doubt the usual sync runs.
+"""
 
 from __future__ import annotations
 
 import os
 import time
 
+from .. import local_files
 from ..errors import GitmemError, RemoteError, StoreError, UsageError
+from ..git.files import FENCES, LOG_REF, loose_tip, packed_with, plain_refs_below
+from ..log import ref
 from ..log.lines import format_at
+from ..log.write_ahead import damaged, list_files
 from ..outcome import Outcome, command
+from ..repo import read_config, read_small
 from ..text.sanitize import sanitize
 from . import autosync
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from ..git.network import GitNetwork
     from ..log.lock import Lock
     from ..log.ref_checks import LeftOut
     from ..repo import Repo
     from ..store import Store
     from .autosync import FailedSync
-    from .noop_check import LastSync
     from .remote import Remote
 
 
@@ -87,10 +96,10 @@ class RemoteResult(Outcome):
         self.left_out = [LeftOutRef(each) for each in remote.left_out[:LEFT_OUT_SHOWN]]
         self.message = remote.message
         self.url = remote.destination
-        self.unpublished = remote.withheld.total
+        self.unpublished = remote.withheld.total if remote.withheld is not None else 0
         self.kinds: dict[str, int] = {}
         self.records: list[dict[str, str]] = []
-        if self.unpublished:
+        if remote.withheld is not None and self.unpublished:
             from . import consent
 
             self.kinds = consent.withheld_counts(remote.withheld)
@@ -259,7 +268,7 @@ def sync(
         StoreError: Our own log can't be read or written; it is unchanged.
     """
     store.writers.choose()  # the clone may have got its first commit since its key was made
-    from . import consent, exchange, fences, noop_check
+    from . import consent, exchange, fences
     from .remote import configured
 
     if configured_only:
@@ -273,7 +282,7 @@ def sync(
         autosync.record_start(store.repo, store.now() / 1e6)
     # Before: what is recorded meanwhile is not sent.
     over = store.domain.finished_fences(store) if leads else []
-    before, began = noop_check.refs_of(store.repo.common), store.now() / 1e6
+    before, began = refs_of(store.repo.common), store.now() / 1e6
     found = exchange.exchange(
         store.log, names, timeout=timeout, may_send=may_send(store, publish=publish),
         kind_of=consent.kind_of, leads=leads, allow_foreign=allow_foreign, forgiving=all,
@@ -285,7 +294,7 @@ def sync(
     states = [RemoteResult(remote) for remote in found]
     if leads:
         fences.delete_over(store, over, found[0])
-        noop_check.note(found[0], before)
+        note_settled(found[0], before)
         _record_outcome(store, states, began)
     synced = SyncResult(remotes=states, next=_next(states, leads=leads))
     synced.autosync = trouble if synced.status else None
@@ -303,9 +312,9 @@ def _prepare(store: Store, *, allow_large: bool, looked: LastSync | None) -> Non
 
 def _rewrite_local(store: Store, *, agreed: bool) -> SyncResult:
     """Write the log of a clone without a remote anew."""
-    from . import rewrite
+    from . import exchange
 
-    message = rewrite.rewrite_local(store.log, agreed=agreed)
+    message = exchange.rewrite_local(store.log, agreed=agreed)
     store.refresh_or_leave(start=True)
     return SyncResult(remotes=[], message=message, next=[])
 
@@ -332,15 +341,135 @@ def _chosen_now(store: Store, remotes: Sequence[str], *, all: bool, forget: bool
 def _record_outcome(store: Store, states: Sequence[RemoteResult], began: float) -> None:
     """Record why nothing was sent to the usual remote, the first, until a sync succeeds; automatic or not. Else record the time."""
     from ..log.lines import format_at
-    from . import noop_check
 
     usual, now, jitter = states[0], store.now(), store.random(1)[0] / 255
     if usual.state in (*FAILED, EMPTY, INCOMPLETE):
         message = usual.message or f"{usual.name}: {usual.state}"
         autosync.record_failure(store.repo, now / 1e6, format_at(now), usual.state, message, jitter)
     else:
-        noop_check.record_read(store.repo, began)
+        autosync.record_read(store.repo, began)
         autosync.record_success(store.repo, now / 1e6, max(each.rejections for each in states), jitter)
+
+
+SETTLED = "settled"
+AGE_SECONDS_MAX = 3600.0  # git's config outside of the repository may have changed unnoticed
+
+
+class LastSync:
+    """The remote of the last successful sync, and every ref that a sync reads, as it was then.
+
+    If nothing is new, it is also the result of the exchange: see `sync.remote.Remote`.
+
+    Attributes:
+        unchanged: Whether both sides are unchanged, as the remote has answered.
+        network: The network to continue with, if the check had to fetch; else None.
+    """
+
+    state, message, attempts = "up-to-date", "", 1
+    received = sent = rejections = 0
+    withheld = None  # nothing is
+    has_our_lines, outbox = True, None
+    left_out: Sequence[LeftOut] = ()
+
+    def __init__(
+        self, name: str, url: str, destination: str, prefix: str, tip: str, refs: Mapping[str, str]
+    ) -> None:
+        self.shown_name = name
+        self.url = url
+        self.destination = destination
+        self.prefix = prefix
+        self.tip = tip
+        self.refs = dict(refs)
+        self.unchanged = False
+        self.network: GitNetwork | None = None
+
+
+def refs_of(common: str) -> dict[str, str] | None:
+    """Return every ref that a sync reads, from the repository's files; None if their state is not clear."""
+    found = plain_refs_below(common, "refs/gitmem/", at_rest=True)
+    if found is None:
+        return None
+    remotes = local_files.names_in(os.path.join(common, "refs", "remotes"))
+    for name in (ref.BRANCH, *(f"refs/remotes/{remote}/gitmem" for remote in remotes)):
+        oid = loose_tip(common, name)
+        if oid is not None:
+            found[name] = oid
+        elif os.path.lexists(os.path.join(common, name)):
+            return None  # a lock, a symbolic ref, or a damaged one
+    for name, oid in packed_with(common, "/gitmem").items():
+        if name == ref.BRANCH or (name.startswith("refs/remotes/") and name.endswith("/gitmem")):
+            found.setdefault(name, oid)
+    return found
+
+
+def note_settled(remote: Remote, before: Mapping[str, str] | None) -> None:
+    """Record the state after a sync with one remote if the next sync would be a no-op; else delete the record.
+
+    Args:
+        before: `refs_of` when the sync began.
+    """
+    repo = remote.log.repo
+    path = os.path.join(repo.state, SETTLED)
+    now = refs_of(repo.common)
+    if before is None or now is None or not _is_at_rest(remote, before, now):
+        local_files.remove_quietly(path)
+        return
+    head = [_stamp(repo), remote.name, remote.url, remote.destination, remote.prefix, str(remote.tip)]
+    rows = [f"{oid} {name}" for name, oid in sorted(now.items())]
+    local_files.try_replace(path, os.fsencode("\n".join([*head, *rows]) + "\n"))
+
+
+def _is_at_rest(remote: Remote, before: Mapping[str, str], now: Mapping[str, str]) -> bool:
+    """Return whether a sync succeeded, both sides have one tip, and no other ref moved meanwhile."""
+    from ..git.config import without_credentials
+    from ..log import log_refs
+
+    if remote.state not in ("synced", "up-to-date") or remote.message or any(map(log_refs.is_outbox, now)):
+        return False
+
+    copies = {remote.copy_of(name) for name in ref.PUBLISH_REFS} & now.keys()
+    ours = {ref.LOG_REF, ref.PUBLISHED_REF, remote.prefix + ref.ACCEPTED, *copies}
+    if len(copies) != 1 or any(now.get(name) != remote.tip for name in ours):
+        return False
+    if any(before.get(name) != oid for name, oid in now.items() if name not in ours):
+        return False
+    plain = remote.url == without_credentials(remote.url) and remote.name == remote.shown_name
+    return (
+        plain
+        and "\n" not in remote.name + remote.url + remote.destination
+        and _is_plain_config(remote.log.repo)
+    )
+
+
+def _is_plain_config(repo: Repo) -> bool:
+    """Return whether no remote's name has a slash and no included file may change a remote's branch or URL."""
+    keys = [key for key, _ in read_config(read_small(os.path.join(repo.common, "config")))]
+    return not any(key.startswith("include") or (key.startswith("remote.") and "/" in key) for key in keys)
+
+
+def _load(repo: Repo) -> LastSync | None:
+    path = os.path.join(repo.state, SETTLED)
+    try:
+        age = time.time() - os.stat(path).st_mtime
+    except OSError:
+        return None
+    head, _, rest = os.fsdecode(local_files.read(path)).partition("\n")
+    words = rest.split("\n")
+    if not 0 <= age <= AGE_SECONDS_MAX or head != _stamp(repo) or len(words) < 6 or words[-1]:
+        return None
+    name, url, destination, prefix, tip, *rows = words[:-1]
+    refs = (row.partition(" ") for row in rows)
+    return LastSync(name, url, destination, prefix, tip, {ref: oid for oid, _, ref in refs})
+
+
+def _stamp(repo: Repo) -> str:
+    """Return a stamp of the config and of HEAD, which decides the usual remote; "" if it can't be read."""
+    try:
+        found = os.stat(os.path.join(repo.common, "config"))
+    except OSError:
+        return ""
+    head = os.fsdecode(read_small(os.path.join(repo.git_dir, "HEAD"))).strip()
+    return f"{found.st_mtime_ns} {found.st_size} {found.st_ino} {head}"
 
 
 def check_noop(
@@ -355,14 +484,49 @@ def check_noop(
             answers.
         now: Seconds since the epoch.
         timeout: Seconds.
+
+    Raises:
+        StoreError: git would not work in the repository, or gitmem does not know its kind.
     """
-    from . import noop_check
+    known = _load(repo)
+    if known is None or loose_tip(repo.common, LOG_REF) not in (None, known.refs.get(LOG_REF)):
+        return None
+    from ..git.plumbing import refs_of_folder
+    from ..git.repository import reject_untrusted
+    from ..repo import reject_unsupported
 
-    def wals() -> list[str]:
+    reject_unsupported(repo)
+    reject_untrusted(repo)  # the owner of the git folder chooses the URL, and it may name a program
+
+    folders = [os.path.join(repo.state, "wal")]
+
+    def ask_wals() -> None:
         autosync.record_start(repo, now)  # before reading our refs: a later writer leaves a mark that stays
-        return [os.path.join(repo.state, "wal"), *wals_elsewhere()]
+        folders.extend(wals_elsewhere())
 
-    return noop_check.check(repo, wals, timeout)
+    prefixes = (ref.BRANCH, "refs/gitmem/")
+    there = refs_of_folder(repo.common, known.url, prefixes, timeout, ask_wals)
+
+    def is_same() -> bool:
+        waits = any(any(file.size for file in list_files(at)) or damaged(at) for at in folders)
+        return not waits and refs_of(repo.common) == known.refs
+
+    if not is_same():
+        return None
+    if there is not None:
+        copies = {known.prefix + name.removeprefix("refs/"): oid for name, oid in there.items()}
+        unread = ("refs/gitmem/remotes/", *FENCES)  # what the remote itself keeps, and no logs
+        theirs = tuple(known.prefix + prefix.removeprefix("refs/") for prefix in unread)
+        copies = {name: oid for name, oid in copies.items() if not name.startswith(theirs)}
+        then = {name: oid for name, oid in known.refs.items() if name.startswith(known.prefix)}
+        then.pop(known.prefix + ref.ACCEPTED, None)
+        known.unchanged = copies == then
+        return known
+    from ..git.network import GitNetwork
+
+    known.network = GitNetwork(repo.common)
+    known.unchanged = known.network.fetch_ahead(known.url, known.prefix, timeout) and is_same()
+    return known
 
 
 def read_all(store: Store, timeout: float) -> None:
@@ -382,9 +546,7 @@ def read_all(store: Store, timeout: float) -> None:
 
 def noop_result(repo: Repo, looked: LastSync, now: float, jitter: float) -> SyncResult:
     """Return the result of a sync that had nothing to do (`now`: seconds since the epoch, `jitter`: between 0 and 1)."""
-    from . import noop_check
-
-    noop_check.record_read(repo, now)
+    autosync.record_read(repo, now)
     autosync.record_success(repo, now, 0, jitter)
     states = [RemoteResult(looked)]
     return SyncResult(remotes=states, next=_next(states, leads=True))

@@ -55,14 +55,13 @@ def is_unsent(store: Store, id: str) -> bool:
     """Return whether only this clone has a record, as far as it knows."""
     from ..local_files import read
     from ..log import tree_union
-    from . import outbox
 
     git = store.git
     waiting = (read(file.path) for wal in store.log.wals for file in wal.files() if file.size)
     if any(_is_of(line, id) for text in waiting if id.encode() in text for line in text.split(b"\n")):
         return True
     tip = git.tip(ref.LOG_REF)
-    sent = [git.tip(ref.PUBLISHED_REF), *outbox.sent_tips(store.repo.state)]
+    sent = [git.tip(ref.PUBLISHED_REF), *sent_tips(store.repo.state)]
     if tip is None or tip in sent:
         return False
     known = [git.commit(oid).tree for oid in sent if oid is not None and git.has(oid)]
@@ -71,6 +70,21 @@ def is_unsent(store: Store, id: str) -> bool:
         for fresh in tree_union.fresh_lines(git, git.commit(tip).tree, known)
         for line in fresh
     )
+
+
+def sent_tips(state: str) -> list[str]:
+    """Return the tips of the log that remotes had with their outboxes."""
+    import json
+
+    from ..local_files import names_in, read
+
+    found = []
+    for name in names_in(os.path.join(state, "remotes")):
+        try:
+            found.append(json.loads(read(os.path.join(state, "remotes", name)))["sent"])
+        except (ValueError, LookupError, TypeError, RecursionError):
+            continue
+    return [each for each in found if isinstance(each, str) and each]
 
 
 def _is_of(line: bytes, id: str) -> bool:

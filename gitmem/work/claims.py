@@ -21,7 +21,7 @@ from ..commit_message import sanitize
 from ..log.lines import format_at
 from ..order import claim as claim_fold
 from ..outcome import Outcome, Struct, command
-from ..sync import noop_check
+from ..sync import autosync
 from ..text.addresses import writer_of
 from ..text.sanitize import first_of, minute
 from . import stored_tasks, tables
@@ -304,7 +304,7 @@ def standing(
     """
     now = store.now()
     db = store.db() if db is None else db
-    synced = noop_check.last_read(store.repo)
+    synced = autosync.last_read(store.repo)
     since = now - GRACE_MICROS if synced is None else min(now - GRACE_MICROS, int(synced * 1_000_000))
     ahead = now + claim_fold.AHEAD_MICROS
     seen = ",".join(

@@ -9,7 +9,7 @@ from ..errors import GateError, GitmemError, UsageError
 from ..log.lines import digest, format_at
 from ..order.task import TERMINAL
 from ..outcome import command
-from ..sync import fences, noop_check
+from ..sync import autosync, fences
 from ..text.sanitize import is_blank
 from . import CALL, stored_tasks, task_records, task_roles, task_rules, task_state, task_work
 from .task_records import TaskChange
@@ -305,7 +305,7 @@ def give_up_lost(store: Store, caller: Caller) -> None:
 
 def _has_read(store: Store, since: int) -> bool:
     """Return whether a clone that reads a remote has read it since a time."""
-    read = noop_check.last_read(store.repo)
+    read = autosync.last_read(store.repo)
     return read is None or read * 1_000_000 >= since or not store.has_remote()
 
 

@@ -15,7 +15,7 @@ from gitmem.agents.caller import CallerClaims
 from gitmem.errors import GateError, UsageError
 from gitmem.log.lines import CommitMessage, format_at
 from gitmem.store import Store
-from gitmem.sync import noop_check
+from gitmem.sync import autosync
 from gitmem.work import claim_work, claims, edit_guard, new_task, task_decisions, task_work
 from tests.sandbox import (
     HOUR,
@@ -274,13 +274,13 @@ def test_what_ended_since_the_last_sync_is_perhaps_renewed(store: Store, far: St
     claim_work.claim_paths(store, Agent(store, BOHR).caller, ["src"])
     carry(store, far)
     for one in (store, far):
-        noop_check.record_read(one.repo, clock() / 1e6)
+        autosync.record_read(one.repo, clock() / 1e6)
     clock.forward(30 * HOUR)
     assert (states(store), states(far)) == ({}, {BOHR: "perhaps renewed"})
     assert claim_work.check_paths(far, None, ["src/a.py"]).free is False
     taken = claim_work.claim_paths(far, Agent(far, CURIE).caller, ["src/a.py"])
     assert any("perhaps renewed. Ask" in each for each in taken.warnings)
-    noop_check.record_read(far.repo, clock() / 1e6)
+    autosync.record_read(far.repo, clock() / 1e6)
     assert states(far) == {CURIE: "held"}
 
 

@@ -67,7 +67,7 @@ GITS = {  # modules that read git's and users' small files, following links as g
     "gitmem/git/port.py", "gitmem/git/plumbing.py",
     "gitmem/calls/worktree_runs.py", "gitmem/work/branches.py", "gitmem/repo.py",
     "gitmem/signals/watch.py", "gitmem/local_files.py", "gitmem/sync/autosync.py",
-    "gitmem/sync/noop_check.py",
+    "gitmem/sync/sync_remotes.py",
 }  # fmt: skip
 SMALL = (
     "beats",

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.git import files as git_files
-from gitmem.sync import noop_check
+from gitmem.sync import sync_remotes
 
 from ..conftest import Git
 from ..hook_agents import Agent, note_program
@@ -303,11 +303,11 @@ def test_refs_that_are_packed_meanwhile_are_seen(
     """The user's `git pack-refs` takes a ref out of one file and into another: it is never in neither."""
     desk.start("Planck")
     common = str(desk.repo / ".git")
-    module = noop_check if by == "a look" else git_files
+    module = sync_remotes if by == "a look" else git_files
 
     def seen() -> dict[str, str] | None:
         return (
-            noop_check.refs_of(common)
+            sync_remotes.refs_of(common)
             if by == "a look"
             else git_files.plain_refs_below(common, "refs/gitmem/")
         )

@@ -15,7 +15,7 @@ from gitmem.git.files import FENCES
 from gitmem.log import ref
 from gitmem.log.committer import start_log
 from gitmem.store import wall_clock
-from gitmem.sync import noop_check
+from gitmem.sync import autosync
 from gitmem.work import handoffs, task_decisions, task_rules, task_work
 from tests.clones import git
 
@@ -114,10 +114,10 @@ def test_a_call_is_not_given_up_before_the_remote_was_read_after_its_deadline(
     """Its result may be there."""
     git("remote", "add", "origin", str(repo.parent / "nowhere.git"), cwd=repo)
     task_id = called(log)
-    noop_check.record_read(log.store.repo, log.store.now() / 1e6)
+    autosync.record_read(log.store.repo, log.store.now() / 1e6)
     late.micros = DEADLINE + MINUTE
     assert log.wait_for(task_id, timeout=0.0).timed_out
-    noop_check.record_read(log.store.repo, log.store.now() / 1e6)
+    autosync.record_read(log.store.repo, log.store.now() / 1e6)
     assert log.wait_for(task_id, timeout=5).message == task_decisions.UNTAKEN
 
 
@@ -133,7 +133,7 @@ def test_a_waiting_caller_asks_the_remote_for_the_fence_of_another_clone(
     oid = ref.genesis(start_log(log.store.log))
     git("push", "-q", "origin", f"{oid}:{FENCES[0]}{task_id}", cwd=repo)
     late.micros = DEADLINE + MINUTE
-    assert not os.path.exists(os.path.join(log.store.repo.state, noop_check.READ))
+    assert not os.path.exists(os.path.join(log.store.repo.state, autosync.READ))
     assert log.wait_for(task_id, timeout=5).message == task_decisions.FENCED
 
 

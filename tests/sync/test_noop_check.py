@@ -20,7 +20,7 @@ from gitmem.log.committer import start_log
 from gitmem.log.local_log import LocalLog
 from gitmem.log.ref_checks import RefCheck
 from gitmem.log.tree_checks import Limits
-from gitmem.sync import autosync, noop_check, read_remote, sync_remotes
+from gitmem.sync import autosync, read_remote, sync_remotes
 
 from ..clones import Clone, Hub, git
 from ..log.logs import open_log
@@ -50,7 +50,7 @@ def fetches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def look(clone: Clone) -> noop_check.LastSync | None:
+def look(clone: Clone) -> sync_remotes.LastSync | None:
     return sync_remotes.check_noop(clone.store.repo, list, time.time())
 
 
@@ -133,7 +133,7 @@ def switched(hub: Hub, a: Clone) -> None:
 
 
 def old(hub: Hub, a: Clone) -> None:
-    at = time.time() - noop_check.AGE_SECONDS_MAX - 60
+    at = time.time() - sync_remotes.AGE_SECONDS_MAX - 60
     os.utime(a.path / ".git" / "gitmem" / "settled", (at, at))
 
 

@@ -13,7 +13,7 @@ from gitmem.doctor import doctor
 from gitmem.errors import UsageError
 from gitmem.log import write_ahead
 from gitmem.log.write_ahead import encode_record
-from gitmem.sync import autosync, noop_check, sync_remotes
+from gitmem.sync import autosync, sync_remotes
 from gitmem.sync.remote import choose
 from tests.clones import Clone, Hub, git
 from tests.recorded_network import RecordedNetwork
@@ -171,12 +171,12 @@ def test_a_refusal_is_kept_until_a_sync_is_good_also_without_autosync(hub: Hub) 
     assert found.autosync is not None
     sync_remotes.sync(a.store, ["away"])
     assert autosync.last_failure(a.store.repo) is not None
-    assert noop_check.last_read(a.store.repo) is None
+    assert autosync.last_read(a.store.repo) is None
 
     hook.unlink()
     assert sync_remotes.sync(a.store).autosync is None
     assert autosync.last_failure(a.store.repo) is None
-    assert noop_check.last_read(a.store.repo) is not None
+    assert autosync.last_read(a.store.repo) is not None
 
 
 def test_a_sync_records_when_it_began_to_read(hub: Hub) -> None:
@@ -185,12 +185,12 @@ def test_a_sync_records_when_it_began_to_read(hub: Hub) -> None:
     a.add("one")
     before = a.store.now() / 1e6
     sync_remotes.sync(a.store)
-    first = noop_check.last_read(a.store.repo)
+    first = autosync.last_read(a.store.repo)
     assert first is not None
     assert before <= first <= a.store.now() / 1e6
-    looked = noop_check.LastSync("origin", "", "", "", "", {})
+    looked = sync_remotes.LastSync("origin", "", "", "", "", {})
     sync_remotes.noop_result(a.store.repo, looked, first + 60, 0.0)
-    assert noop_check.last_read(a.store.repo) == first + 60
+    assert autosync.last_read(a.store.repo) == first + 60
 
 
 def test_a_remote_with_another_hash_is_not_tried_again(hub: Hub, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from gitmem.errors import GateError, GitmemError, RemoteError, StoreError, Usage
 from gitmem.git.files import FENCES
 from gitmem.log import ref
 from gitmem.store import Store, wall_clock
-from gitmem.sync import consent, fences, noop_check, sync_remotes
+from gitmem.sync import consent, fences, sync_remotes
 from gitmem.work import ONCE, new_task, task_decisions, task_rules, task_work
 from tests import file_faults, templates
 from tests.clones import Clone, Hub, git
@@ -361,7 +361,7 @@ def test_a_sync_with_nothing_new_does_not_read_the_fences_of_others(race: Race) 
     for _ in range(2):
         sync(race.here)
     git("update-ref", FENCES[0] + "task-another", ref.GENESIS, cwd=race.hub.path)
-    looked = noop_check.check(race.here.store.repo, list, 10.0)
+    looked = sync_remotes.check_noop(race.here.store.repo, list, 0.0, 10.0)
     assert looked is not None and looked.unchanged
 
 

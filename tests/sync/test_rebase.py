@@ -20,7 +20,7 @@ from gitmem.log.log_refs import LogTip
 from gitmem.log.squash import squash, trailers
 from gitmem.sync import rebase
 from gitmem.sync.init import set_publish_ref
-from gitmem.sync.outbox import PREFIXES, RemoteState
+from gitmem.sync.remote import PREFIXES, RemoteState
 
 from ..clones import git
 from ..log.logs import all_lines, entry, limit_unions, open_log, record
