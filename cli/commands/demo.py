@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import subprocess
 import threading
 
 from gitmem.errors import GitmemError
-from gitmem.outcome import Outcome, Struct
+from gitmem.outcome import Outcome, Struct, command
 
 from ..background import program
 from ..environment import MARKERS, SESSION_VARIABLES, Environment
@@ -36,6 +37,15 @@ class CommandRun(Outcome):
     output: str
 
 
+class Agent(Struct):
+    """An agent in one of the worktrees, or with no name nobody."""
+
+    where: str
+    name: str = ""
+    identity: str = ""
+    session: str = ""
+
+
 class Sandbox:
     """The folders of the demo, and its steps so far.
 
@@ -54,124 +64,86 @@ class Sandbox:
         """Return the path of a file or folder in the demo's folder."""
         return os.path.join(self.folder, name)
 
-    def git(self, where: str, *args: str, quiet: bool = True) -> str:
-        """Run git in a folder of the demo; return its output."""
-        step = self._run(where, ["git", *args], "git " + shown(args), {}, 0)
-        if not quiet:
-            self._show_step(step)
-        return step.output
-
-    def commit(self, agent: Agent, path: str, text: str, message: str, *, status: int = 0) -> None:
-        """Add a line to a file of an agent's worktree and commit it, as the agent; show the command and its output."""
-        with open(os.path.join(self.path(agent.where), path), "a", encoding="utf-8") as file:
-            file.write(text + "\n")
-        args = ["commit", "--quiet", "--all", f"--message={message}"]
-        step = self._run(agent.where, ["git", *args], "git " + shown(args), agent.environment(), status)
-        self._show_step(step, agent.name)
-
-    def gitmem(self, agent: Agent, *args: str, status: int = 0) -> str:
-        """Run gitmem as an agent, show the command and its output, and return the output.
+    def run(self, agent: Agent, typed: str, *, status: int = 0, shown: bool = True) -> str:
+        """Run git or gitmem as an agent, show the command and its output, and return the output.
 
         Args:
+            typed: The command, as a person would type it.
             status: The expected exit status.
-        """
-        command = [*program(), *args]
-        step = self._run(agent.where, command, "gitmem " + shown(args), agent.environment(), status)
-        self._show_step(step, agent.name)
-        return step.output
-
-    @contextlib.contextmanager
-    def in_background(self, where: str, *args: str) -> Iterator[None]:
-        """Show a command of gitmem that runs on, wait until it has said its first line, and end it afterwards.
+            shown: Whether the reader sees it.
 
         Raises:
-            GitmemError: It ended, or said nothing for `STEP_SECONDS`.
+            GitmemError: It ended with another status.
         """
-        typed = "gitmem " + shown(args) + " &"
-        child = subprocess.Popen(
-            [*program(), *args], cwd=self.path(where), env=self.environment, stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-        )  # fmt: skip
-        limit = threading.Timer(STEP_SECONDS, child.kill)
-        limit.start()
-        try:
-            assert child.stderr is not None
-            first = child.stderr.readline().decode("utf-8", "replace").rstrip()
-            limit.cancel()
-            step = CommandRun(where, typed, 0, first)
-            self.steps.append(step)
-            if not first or child.poll() is not None:
-                raise _failed(step.command, where, "ended before its first line", first)
-            self._show_step(step)
-            yield
-        finally:
-            limit.cancel()
-            child.terminate()
-            try:
-                child.communicate(timeout=STEP_SECONDS)
-            except subprocess.TimeoutExpired:
-                child.kill()
-                child.communicate()
-
-    def _run(
-        self, where: str, command: Sequence[str], typed: str, more: dict[str, str], status: int
-    ) -> CommandRun:
+        session = {"GITMEM_SESSION": agent.session} if agent.session else {}
         try:
             done = subprocess.run(
-                command,
-                cwd=self.path(where),
-                env={**self.environment, **more},
+                _words(typed),
+                cwd=self.path(agent.where),
+                env={**self.environment, **session},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 timeout=STEP_SECONDS,
                 check=False,
             )
-            found, output = done.returncode, done.stdout.decode("utf-8", "replace").rstrip()
+            step = CommandRun(
+                agent.where, typed, done.returncode, done.stdout.decode("utf-8", "replace").rstrip()
+            )
         except (OSError, subprocess.TimeoutExpired) as error:
-            found, output = -1, str(error)
-        step = CommandRun(where, typed, found, output)
+            step = CommandRun(agent.where, typed, -1, str(error))
+        self._note(step, agent, shown=shown)
+        if step.status != status:
+            raise _failed(step, f"exited with {step.status}, not {status}")
+        return step.output
+
+    @contextlib.contextmanager
+    def in_background(self, agent: Agent, typed: str) -> Iterator[None]:
+        """Show a command of gitmem that runs on, wait until it has said its first line, and end it afterwards.
+
+        Raises:
+            GitmemError: It ended, or said nothing for `STEP_SECONDS`.
+        """
+        child = subprocess.Popen(
+            _words(typed), cwd=self.path(agent.where), env=self.environment, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        limit = threading.Timer(STEP_SECONDS, child.kill)
+        limit.start()
+        try:
+            assert child.stderr is not None
+            step = CommandRun(agent.where, f"{typed} &", 0, child.stderr.readline().decode().rstrip())
+            limit.cancel()
+            self._note(step, agent)
+            if not step.output or child.poll() is not None:
+                raise _failed(step, "ended before its first line")
+            yield
+        finally:
+            limit.cancel()
+            child.terminate()
+            child.communicate()
+
+    def _note(self, step: CommandRun, agent: Agent, *, shown: bool = True) -> None:
         self.steps.append(step)
-        if found != status:
-            raise _failed(typed, where, f"exited with {found}, not {status}", output)
-        return step
-
-    def _show_step(self, step: CommandRun, name: str = "") -> None:
-        lines = [f"{step.where} {name}$ {step.command}" if name else f"{step.where}$ {step.command}"]
-        seen = [line for line in step.output.splitlines() if not line.startswith("next:")]
-        lines += [f"    {line}".rstrip() for line in "\n".join(seen).rstrip().split("\n") if seen]
-        if step.status:
-            lines.append(f"    (exit {step.status})")
-        self.show(lines)
+        if shown:
+            seen = [line for line in step.output.splitlines() if not line.startswith("next:")]
+            lines = [f"    {line}".rstrip() for line in "\n".join(seen).rstrip().split("\n") if seen]
+            status = [f"    (exit {step.status})"] if step.status else []
+            self.show([f"{step.where} {agent.name}".rstrip() + f"$ {step.command}", *lines, *status])
 
 
-class Agent(Struct):
-    """An agent in one of the worktrees."""
-
-    name: str
-    where: str
-    identity: str
-    session: str = ""
-
-    def environment(self) -> dict[str, str]:
-        """Return the variables that select the agent's session."""
-        return {"GITMEM_SESSION": self.session} if self.session else {}
+def _words(typed: str) -> list[str]:
+    first, *words = shlex.split(typed)
+    return [*program(), *words] if first == "gitmem" else [first, *words]
 
 
-def _failed(typed: str, where: str, what: str, output: str) -> GitmemError:
+def _failed(step: CommandRun, what: str) -> GitmemError:
     return GitmemError(
-        f"The demo failed: `{typed}` in {where} {what}: {output}",
+        f"The demo failed: `{step.command}` in {step.where} {what}: {step.output}",
         hint="It ran in a temporary folder; --keep keeps that folder.",
         code="demo-failed",
         next=["gitmem demo --keep"],
     )
-
-
-def shown(args: Sequence[str]) -> str:
-    """Return arguments as a person would type them."""
-    from gitmem.outcome import quote
-
-    return " ".join(f'"{arg}"' if " " in arg and not set(arg) & set('"$`\\') else quote(arg) for arg in args)
 
 
 def _environment(folder: str) -> dict[str, str]:
@@ -182,25 +154,22 @@ def _environment(folder: str) -> dict[str, str]:
     }
     home = os.path.join(folder, "home")
     os.makedirs(home, exist_ok=True)
-    kept.update(
-        {
-            "HOME": home,
-            "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_CONFIG_GLOBAL": os.devnull,
-            "GIT_TERMINAL_PROMPT": "0",
-            "NO_COLOR": "1",
-            # Only for the commit of the README: gitmem works without a git identity.
-            "GIT_AUTHOR_NAME": "Demo",
-            "GIT_AUTHOR_EMAIL": "demo@localhost",
-            "GIT_COMMITTER_NAME": "Demo",
-            "GIT_COMMITTER_EMAIL": "demo@localhost",
-        }
-    )
-    return kept
+    # Only for the commit of the README: gitmem works without a git identity.
+    names = {f"GIT_{who}_NAME": "Demo" for who in ("AUTHOR", "COMMITTER")}
+    addresses = {f"GIT_{who}_EMAIL": "demo@localhost" for who in ("AUTHOR", "COMMITTER")}
+    return {
+        **kept,
+        "HOME": home,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_TERMINAL_PROMPT": "0",
+        "NO_COLOR": "1",
+        **names,
+        **addresses,
+    }
 
 
 PAGE = "page.html"
-LOG_ARGUMENTS = ("log", "--graph", "--format=%h %s", "refs/gitmem/log", "--")
 
 
 def demo(
@@ -249,139 +218,114 @@ def _next_commands(kept: str | None) -> list[str]:
     """
     import sys
 
-    from gitmem.outcome import command
-
     program = "gitmem"
-    found: list[str] = []
-    if os.path.basename(sys.prefix) == ".venv":  # run from a checkout: `gitmem` is not on PATH
-        checkout = os.path.dirname(sys.prefix)
-        if os.path.isfile(os.path.join(checkout, "cli", "app.py")):
-            found.append(command("pipx", "install", os.path.relpath(checkout)))
-        else:
-            found.append("pipx install gitmem-coord")
+    if os.path.basename(sys.prefix) == ".venv":  # perhaps not active
         program = os.path.relpath(os.path.join(sys.prefix, "bin", "gitmem"))
-    if kept:
-        found.insert(0, command(program, "-C", kept, "log"))
-    else:
-        found.append(command(program, "demo", "--keep"))
-    return [*found, command(program, "--help")][: output.NEXT_MAX]
+    first = command(program, "-C", kept, "log") if kept else command(program, "demo", "--keep")
+    return [first, command(program, "--help")]
 
 
 def _build(sandbox: Sandbox) -> None:
     """Create one project with a remote, two linked worktrees and a second clone."""
     sandbox.show(["# A project with two worktrees, its remote, and a clone on another machine", ""])
-    sandbox.git(".", "init", "--quiet", "--bare", "--initial-branch=main", "hub.git")
-    sandbox.git(".", "init", "--quiet", "--initial-branch=main", "project")
-    with open(os.path.join(sandbox.path("project"), "README.md"), "w", encoding="utf-8") as file:
+    above, project = Agent("."), Agent("project")
+    hub = shlex.quote(sandbox.path("hub.git"))
+    sandbox.run(above, "git init --quiet --bare --initial-branch=main hub.git", shown=False)
+    sandbox.run(above, "git init --quiet --initial-branch=main project", shown=False)
+    with open(sandbox.path("project/README.md"), "w", encoding="utf-8") as file:
         file.write("# The shop\n")
-    sandbox.git("project", "add", "README.md")
-    sandbox.git("project", "commit", "--quiet", "--message=Start the shop")
-    sandbox.git("project", "remote", "add", "origin", sandbox.path("hub.git"))
-    sandbox.git("project", "push", "--quiet", "--set-upstream", "origin", "main")
-    sandbox.git("project", "worktree", "add", "--quiet", "-b", "prices", "../prices")
-    sandbox.git("project", "worktree", "add", "--quiet", "-b", "import", "../import")
-    sandbox.git(".", "clone", "--quiet", sandbox.path("hub.git"), "laptop")
+    for typed in (
+        "git add README.md",
+        "git commit --quiet --message='Start the shop'",
+        f"git remote add origin {hub}",
+        "git push --quiet --set-upstream origin main",
+        "git worktree add --quiet -b prices ../prices",
+        "git worktree add --quiet -b import ../import",
+    ):
+        sandbox.run(project, typed, shown=False)
+    sandbox.run(above, f"git clone --quiet {hub} laptop", shown=False)
 
 
 def _run_steps(sandbox: Sandbox) -> str:
     """Run the agents' commands; return the git log that the demo ends with."""
-    planck = Agent("Planck", "project", "demo:architect:shop")
-    curie = Agent("Curie", "prices", "demo:implementer:prices")
-    gauss = Agent("Gauss", "import", "demo:implementer:import")
-    noether = Agent("Noether", "laptop", "demo:reviewer:shop")
+    run = sandbox.run
+    planck = Agent("project", "Planck", "demo:architect:shop")
+    curie = Agent("prices", "Curie", "demo:implementer:prices")
+    gauss = Agent("import", "Gauss", "demo:implementer:import")
+    noether = Agent("laptop", "Noether", "demo:reviewer:shop")
     for agent in (planck, curie, gauss, noether):
-        _start(sandbox, agent, *(["--role", _role(gauss)] if agent is gauss else []))
+        role = " --role implementer" if agent is gauss else ""
+        typed = f"gitmem session start --name {agent.name} --agent-identity {agent.identity}{role}"
+        agent.session = run(agent, typed).rpartition("GITMEM_SESSION=")[2].strip()
     sandbox.show(["", "# Two machines share one log through their existing remote"])
-    sandbox.gitmem(planck, "sync", "--publish")
-    sandbox.gitmem(noether, "sync", "--publish")
-    sandbox.gitmem(planck, "sync")
-    sandbox.gitmem(planck, "roster")
+    run(planck, "gitmem sync --publish")
+    run(noether, "gitmem sync --publish")
+    run(planck, "gitmem sync")
+    run(planck, "gitmem roster")
 
     sandbox.show(["", "# Planck proposes to two agents, one of them in another clone"])
-    printed = sandbox.gitmem(
-        planck, "signal", "Put the price rules behind one interface?", "--to", "Curie,Noether", "--intent",
-        "propose", "--requires-ack", "--wu", "WU-7", "-q",
-    )  # fmt: skip
-    proposal = printed.splitlines()[-1]
-    sandbox.gitmem(curie, "inbox")
-    sandbox.gitmem(curie, "reply", proposal, "Yes, I can do that today.", "--agree")
-    sandbox.gitmem(
-        gauss, "signal", "WU-7 touches the import job; I will not change it until you agree.", "--broadcast"
+    said = run(
+        planck,
+        'gitmem signal "Put the price rules behind one interface?" --to Curie,Noether --intent propose --requires-ack --wu WU-7 -q',
     )
-    sandbox.gitmem(planck, "sync")
+    proposal = said.splitlines()[-1]
+    run(curie, "gitmem inbox")
+    run(curie, f'gitmem reply {proposal} "Yes, I can do that today." --agree')
+    run(
+        gauss,
+        'gitmem signal "WU-7 touches the import job; I will not change it until you agree." --broadcast',
+    )
+    run(planck, "gitmem sync")
 
     sandbox.show(["", "# Noether, on the laptop, sees a problem"])
-    sandbox.gitmem(noether, "sync")
-    sandbox.gitmem(noether, "inbox")
-    sandbox.gitmem(
-        noether, "reply", proposal, "The import job still calls the old rules.", "--reject", "--sync"
-    )
-    sandbox.gitmem(planck, "sync")
-    sandbox.gitmem(planck, "converged", proposal, status=1)
-    sandbox.gitmem(planck, "inbox")
+    run(noether, "gitmem sync")
+    run(noether, "gitmem inbox")
+    run(noether, f'gitmem reply {proposal} "The import job still calls the old rules." --reject --sync')
+    run(planck, "gitmem sync")
+    run(planck, f"gitmem converged {proposal}", status=1)
+    run(planck, "gitmem inbox")
 
     sandbox.show(["", "# A counter-proposal that both accept"])
-    printed = sandbox.gitmem(
-        planck, "signal", "Keep the old entry point for one release?", "--reply-to", proposal, "--to",
-        "Curie,Noether", "--intent", "counter", "--requires-ack", "--sync", "-q",
-    )  # fmt: skip
-    counter = printed.splitlines()[-1]
-    sandbox.gitmem(curie, "reply", counter, "Agreed.", "--agree")
-    sandbox.gitmem(noether, "sync")
-    sandbox.gitmem(noether, "reply", counter, "Agreed, that closes it.", "--agree", "--sync")
-    sandbox.gitmem(planck, "sync")
-    sandbox.gitmem(planck, "converged", counter)
-    _delegate_and_claim(sandbox, planck, gauss, role=_role(noether))
-    _call(sandbox, planck, worktree=curie.where)
+    said = run(
+        planck,
+        f'gitmem signal "Keep the old entry point for one release?" --reply-to {proposal} --to Curie,Noether --intent counter --requires-ack --sync -q',
+    )
+    counter = said.splitlines()[-1]
+    run(curie, f"gitmem reply {counter} Agreed. --agree")
+    run(noether, "gitmem sync")
+    run(noether, f'gitmem reply {counter} "Agreed, that closes it." --agree --sync')
+    run(planck, "gitmem sync")
+    run(planck, f"gitmem converged {counter}")
+    _delegate_and_claim(sandbox, planck, gauss)
 
-    sandbox.show(["", "# Every record is in git"])
-    graph = sandbox.git("project", *LOG_ARGUMENTS, quiet=False)
-    sandbox.show(["", "# What everybody said and did, in one page"])
-    sandbox.gitmem(planck, "view", "--out", f"../{PAGE}")
-    return graph
-
-
-def _role(agent: Agent) -> str:
-    """Return the role that an agent's identity names."""
-    return agent.identity.split(":")[1]
-
-
-def _delegate_and_claim(sandbox: Sandbox, planck: Agent, gauss: Agent, *, role: str) -> None:
-    """Delegate to an agent with another role, and stop its commit of a file that somebody else has claimed."""
-    sandbox.show(["", "# Planck delegates; who takes the task has another role, which both see"])
-    printed = sandbox.gitmem(
-        planck, "delegate", "Review the new price rules", "--to", "Gauss", "--role", role, "--wu", "WU-7", "-q"
-    )  # fmt: skip
-    sandbox.gitmem(gauss, "task", "take", printed.splitlines()[-1])
-    sandbox.gitmem(planck, "task", "list")
-    sandbox.show(["", "# Planck claims a file; a hook refuses Gauss's commit of it"])
-    sandbox.gitmem(planck, "setup", "--git", "pre-commit")
-    sandbox.gitmem(planck, "claim", "README.md", "--for", "2h", "--reason", "new title")
-    sandbox.commit(gauss, "README.md", "Prices are in euros.", "Name the currency", status=1)
-
-
-def _call(sandbox: Sandbox, planck: Agent, *, worktree: str) -> None:
-    """Call an agent that a program serves in another worktree, and hand over what the caller knows."""
     sandbox.show(
         ["", "# Planck calls another agent, and hands over a decision; here grep answers in place of a model"]
     )
-    sandbox.gitmem(
+    run(
         planck,
-        "mem",
-        "create",
-        "Round once per line, as invoices do",
-        "--tag",
-        "decision",
-        "--lifecycle",
-        "project",
+        'gitmem mem create "Round once per line, as invoices do" --tag decision --lifecycle project',
     )
-    with sandbox.in_background(worktree, "serve-agent", "rules", "--exec", "grep -i round"):
-        sandbox.gitmem(planck, "call", "rules", "How is it rounded?", "--with-memory", "--timeout", "30s")
+    with sandbox.in_background(Agent("prices"), 'gitmem serve-agent rules --exec "grep -i round"'):
+        run(planck, 'gitmem call rules "How is it rounded?" --with-memory --timeout 30s')
+
+    sandbox.show(["", "# Every record is in git"])
+    graph = run(Agent("project"), 'git log --graph "--format=%h %s" refs/gitmem/log --')
+    sandbox.show(["", "# What everybody said and did, in one page"])
+    run(planck, f"gitmem view --out ../{PAGE}")
+    return graph
 
 
-def _start(sandbox: Sandbox, agent: Agent, *options: str) -> None:
-    """Start an agent's session."""
-    printed = sandbox.gitmem(
-        agent, "session", "start", "--name", agent.name, "--agent-identity", agent.identity, *options
+def _delegate_and_claim(sandbox: Sandbox, planck: Agent, gauss: Agent) -> None:
+    """Delegate to an agent with another role, and stop its commit of a file that somebody else has claimed."""
+    sandbox.show(["", "# Planck delegates; who takes the task has another role, which both see"])
+    said = sandbox.run(
+        planck, 'gitmem delegate "Review the new price rules" --to Gauss --role reviewer --wu WU-7 -q'
     )
-    agent.session = printed.rpartition("GITMEM_SESSION=")[2].strip()
+    sandbox.run(gauss, f"gitmem task take {said.splitlines()[-1]}")
+    sandbox.run(planck, "gitmem task list")
+    sandbox.show(["", "# Planck claims a file; a hook refuses Gauss's commit of it"])
+    sandbox.run(planck, "gitmem setup --git pre-commit")
+    sandbox.run(planck, 'gitmem claim README.md --for 2h --reason "new title"')
+    with open(sandbox.path("import/README.md"), "a", encoding="utf-8") as file:
+        file.write("Prices are in euros.\n")
+    sandbox.run(gauss, 'git commit --quiet --all "--message=Name the currency"', status=1)

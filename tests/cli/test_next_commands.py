@@ -301,14 +301,9 @@ def test_the_demo_ends_with_what_works_where_its_reader_is(
 
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "installed"))
     assert demo._next_commands(None) == ["gitmem demo --keep", "gitmem --help"]
-    checkout = tmp_path / "checkout"
-    (checkout / "cli").mkdir(parents=True)
-    (checkout / "cli" / "app.py").write_text("")
-    monkeypatch.setattr(sys, "prefix", str(checkout / ".venv"))
-    monkeypatch.chdir(checkout)
-    assert demo._next_commands(None) == [
-        "pipx install .", ".venv/bin/gitmem demo --keep", ".venv/bin/gitmem --help",
-    ]  # fmt: skip
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / ".venv"))
+    monkeypatch.chdir(tmp_path)
+    assert demo._next_commands(None) == [".venv/bin/gitmem demo --keep", ".venv/bin/gitmem --help"]
     assert demo._next_commands("/x/project")[0] == ".venv/bin/gitmem -C /x/project log"
 
 

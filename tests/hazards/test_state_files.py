@@ -27,7 +27,7 @@ SECRET = b"the victim's own file\n"
 # Functions that open files which are not of the state folder, and what they open.
 OTHERS = {
     "cli/commands/demo.py:_build": "the demo's repository",
-    "cli/commands/demo.py:commit": "the demo's repository",
+    "cli/commands/demo.py:_delegate_and_claim": "the demo's repository",
     "cli/environment.py:_may_sync": "git's config",
     "cli/hooks/client_session.py:_export": "the file that a client names for variables",
     "cli/mcp/server.py:claim": "/dev/null",
