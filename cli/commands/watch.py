@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import html
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,7 +27,7 @@ from ..values import duration
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from types import FrameType
     from typing import Annotated, Protocol
 
@@ -32,7 +36,6 @@ if TYPE_CHECKING:
     from gitmem.signals.watch import Watch, WatchOwner
     from gitmem.store import Store
 
-    from ..desktop import Desktop
     from .options import Flag, Option
 
     class StopChild(Protocol):
@@ -44,7 +47,6 @@ if TYPE_CHECKING:
 
 
 POLL_SECONDS = 0.1
-SYNC_SECONDS = 120.0
 
 
 def run(
@@ -67,9 +69,10 @@ def run(
         stop: Ends it early.
     """
     try:
-        child = _start(
-            ["sh", "-c", command], folder, stdin=subprocess.PIPE, stdout=_stderr(), environment=environment
-        )
+        child = subprocess.Popen(
+            ["sh", "-c", command], cwd=folder, env={**os.environ, **environment}, stdin=subprocess.PIPE,
+            stdout=sys.stderr if sys.stderr is not None else subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
     except OSError as error:
         return f"cannot start it ({error.strerror})"
     deadline = time.monotonic() + seconds
@@ -88,83 +91,57 @@ def run(
             code = child.returncode
             return None if code == 0 else f"killed by signal {-code}" if code < 0 else f"exit status {code}"
     finally:
-        end(child)
+        client_run.end_program(child)
 
 
-class BackgroundSyncs:
-    """Repeated runs of `gitmem sync` beside a watch, which a hanging or failing remote does not block.
+class BackgroundSyncs(Struct):
+    """Repeated runs of `gitmem sync` beside a watch, which a slow or failing remote does not block.
 
-    Args:
+    Attributes:
         folder: The folder to sync in.
         seconds: The pause between the end of a sync and the start of the next.
-        command: Returns the command line that `sync` and its options are appended to.
-        limit_seconds: A sync that takes longer hangs, and is ended.
     """
 
-    def __init__(
-        self,
-        folder: str,
-        seconds: float,
-        *,
-        command: Callable[[], list[str]] = program,
-        limit_seconds: float = SYNC_SECONDS,
-    ) -> None:
-        self.command = command
-        self.limit_seconds = limit_seconds
-        self.folder = folder
-        self.seconds = seconds
-        self._child: subprocess.Popen[bytes] | None = None
-        self._next = time.monotonic()
-        self._deadline = 0.0
-        self._failed = False
-        self._only_fetches = False
+    folder: str
+    seconds: float
+    _child: subprocess.Popen[bytes] | None = None
+    _next: float = 0.0
+    _state: str = ""  # "", or the beginning of what was told last
 
     def tick(self) -> str | None:
-        """Start or end a sync that is due; return a sentence when syncs begin to fail or work again."""
-        now = time.monotonic()
+        """Start a sync that is due, or take its result; return a sentence when syncs begin to fail or work again."""
         if self._child is None:
-            if now < self._next:
-                return None
-            try:
-                command = [*self.command(), "sync", "--json"]
-                self._child = _start(command, self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
-            except OSError as error:
-                return self._done(f"cannot start it ({error.strerror})")
-            self._deadline = now + self.limit_seconds
+            if time.monotonic() >= self._next:
+                self._next = time.monotonic() + self.seconds
+                with contextlib.suppress(OSError):  # such as too many processes: then the next time
+                    self._child = subprocess.Popen(
+                        [*program(), "sync", "--json"], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                        stderr=subprocess.DEVNULL, start_new_session=True,
+                    )  # fmt: skip
             return None
         if self._child.poll() is None:
-            if now < self._deadline:
-                return None
-            end(self._child)
-            return self._done(f"timed out after {self.limit_seconds:g} seconds")
-        assert self._child.stdout is not None
-        answer = self._child.stdout.read()  # one line, which fits into a pipe
-        code = self._child.returncode
+            return None
+        answer = self._child.communicate()[0]  # one line, which fits into a pipe
+        code, self._child = self._child.returncode, None
+        self._next = time.monotonic() + self.seconds
+        before, self._state = self._state, "" if code == 0 else "sync failed"
         if code == 2 and b'"consent-needed"' in answer:  # the fetch was complete
-            before, self._only_fetches = self._only_fetches, True
-            notice = (
-                None
-                if before
-                else f"sync fetches but does not push ({_why(answer)}); only your user may run `gitmem sync --publish`"
-            )
-            return self._done(None) or notice
-        return self._done(None if code == 0 else _why(answer))
+            self._state = "sync fetches but does not push"
+        if self._state == before:
+            return None
+        if not self._state:
+            return "sync works again"
+        then = (
+            "retrying. Signals of this clone are still shown"
+            if self._state == "sync failed"
+            else "only your user may run `gitmem sync --publish`"
+        )
+        return f"{self._state} ({_why(answer)}); {then}"
 
     def close(self) -> None:
         """End the running sync."""
         if self._child is not None:
-            end(self._child)
-
-    def _done(self, why: str | None) -> str | None:
-        """Note the end of a sync; return a sentence if syncs begin to fail or work again, otherwise None."""
-        if self._child is not None and self._child.stdout is not None:
-            self._child.stdout.close()
-        self._child = None
-        self._next = time.monotonic() + self.seconds
-        failed, self._failed = self._failed, why is not None
-        if why is not None and not failed:
-            return f"sync failed ({why}); retrying. Signals of this clone are still shown"
-        return "sync works again" if why is None and failed else None
+            client_run.end_program(self._child)
 
 
 def _why(answer: bytes) -> str:
@@ -181,44 +158,36 @@ def _why(answer: bytes) -> str:
         return "it printed no result"
 
 
-def _start(
-    command: Sequence[str],
-    folder: str,
-    *,
-    stdin: int,
-    stdout: int,
-    environment: Mapping[str, str] | None = None,
-) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        command,
-        cwd=folder,
-        env={**os.environ, **(environment or {})},
-        stdin=stdin,
-        stdout=stdout,
-        stderr=None if environment is not None else subprocess.DEVNULL,
-        start_new_session=True,
-    )
+PROGRAMS = ("notify-send", "osascript")
+NOTIFY_SECONDS = 10.0
+_OSASCRIPT = ("on run argv", "display notification (item 2 of argv) with title (item 1 of argv)", "end run")
 
 
-def _stderr() -> int:
-    """Return our standard error for a child's output, or DEVNULL without one."""
-    try:
-        return sys.stderr.fileno()
-    except (AttributeError, OSError, ValueError):
-        return subprocess.DEVNULL
+def notifier() -> str:
+    """Return the program that shows the notifications of this desktop.
+
+    Raises:
+        UsageError: `no-notifier`.
+    """
+    found = next(filter(shutil.which, PROGRAMS), None)
+    if found is None:
+        raise UsageError(
+            f"--notify: no program for notifications was found; it can be {' or '.join(PROGRAMS)}.",
+            hint="On Linux, notify-send is in the package libnotify-bin or libnotify.",
+            code="no-notifier",
+        )
+    return found
 
 
-def end(child: subprocess.Popen[bytes]) -> None:
-    """End a program with all processes that it started, and close its pipes."""
-    if child.poll() is not None:
-        return
-    client_run.end_program(child)
-    for pipe in (child.stdin, child.stdout):
-        if pipe is not None:
-            try:
-                pipe.close()
-            except OSError:
-                continue
+def notification(program: str, title: str, text: str) -> list[str]:
+    """Return the command that shows one line as title and one as text. They are arguments, never parts of a script.
+
+    Args:
+        title: It starts with a fixed word, so that no program reads it as an option.
+    """
+    if program == "osascript":
+        return [program, *(word for line in _OSASCRIPT for word in ("-e", line)), title, text]
+    return [program, "--app-name=gitmem", "--", title, html.escape(text)]  # which reads markup in the text
 
 
 TICK_SECONDS = 2.0
@@ -262,9 +231,7 @@ def watch(
     output.set_options(None, (of.session or of.reader) if session is not None else None)
     showing = SignalPrinter(at, of, stop, exec_, EXEC_SECONDS)
     if notify:
-        from ..desktop import desktop
-
-        showing.desktop = desktop()
+        showing.notifier = notifier()
     if write is not None:
         from gitmem.signals.message_frame import LIMIT
 
@@ -323,7 +290,7 @@ class SignalPrinter(Struct):
     command: str | None
     limit: float
     kept: SignalFile | None = None
-    desktop: Desktop | None = None
+    notifier: str = ""
     _unwritten: bool = False
 
     def show(self, batch: InboxResult, seen: Watch) -> bool:
@@ -343,11 +310,15 @@ class SignalPrinter(Struct):
             text = render.watched_together(batch.signals, self.of)
         if not output.write(text):
             return False
-        if self.desktop is not None and (said := render.notification(batch.signals)) is not None:
-            wrong = self.desktop.tell(*said)
-            if wrong is not None:
-                tell(f"--notify: {wrong}; no more notifications")
-                self.desktop = None
+        if self.notifier and (said := render.notification(batch.signals)) is not None:
+            try:
+                subprocess.run(
+                    notification(self.notifier, *said), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                    timeout=NOTIFY_SECONDS, check=True,
+                )  # fmt: skip
+            except (OSError, ValueError, subprocess.SubprocessError) as error:
+                tell(f"--notify: {self.notifier} failed ({type(error).__name__}); no more notifications")
+                self.notifier = ""
         if self.kept is not None and not self._write(self.kept, batch):
             for fields in batch.signals:
                 seen.leave(batch, fields["signal_id"])
@@ -460,7 +431,9 @@ def _format_minute(at: str) -> str:
 MAX_BYTES = 16 * 1024
 MARK = "gitmem signal:received: the last signals, newest last."
 RULE = "\n\n"
-_BEGIN = "["  # the first character of each signal's head
+_BETWEEN = re.compile(
+    r"\n\n(?=\[)"
+)  # each signal begins with its head, and no line of a message begins like one
 
 
 class SignalFile:
@@ -477,7 +450,7 @@ class SignalFile:
     def __init__(self, path: str, head: str) -> None:
         self.path = os.path.abspath(path)
         self.head = f"{MARK} {head}"
-        self._signals = _split(_read(self.path))
+        _, *self._signals = _BETWEEN.split(_read(self.path).rstrip("\n"))
 
     def add(self, signals: Sequence[str]) -> None:
         """Add signals, in the form that is shown, with one atomic write.
@@ -521,14 +494,3 @@ def _read(path: str) -> str:
             code="not-ours",
         )
     return content
-
-
-def _split(content: str) -> list[str]:
-    """Split a file's content into signals: each begins with its head, and no line of a message begins like one."""
-    found: list[list[str]] = []
-    for line in content.rstrip("\n").split("\n")[1:]:
-        if line.startswith(_BEGIN):
-            found.append([])
-        if found:
-            found[-1].append(line)
-    return ["\n".join(lines).rstrip("\n") for lines in found]
