@@ -14,7 +14,7 @@ from gitmem.errors import GitmemError, UsageError
 from gitmem.sync import sync_remotes
 
 from ..environment import user_state, variable, wal_folders
-from . import hook_caller
+from . import hook_call
 from .show_signals import deliver, limit_retries
 
 TYPE_CHECKING = False
@@ -99,13 +99,13 @@ def start(at: Environment, call: HookInput, clock: HookTimer) -> None:
     exported = _export(variables) or call.client == "cursor"
     caller = callers.of_session(found, "harness")
     texts = [
-        hook_caller.introduction(at, call, caller, exported=exported),
-        hook_caller.offer_identity(store, caller) if is_new and call.source not in _GOES_ON else "",
+        hook_call.introduction(at, call, caller, exported=exported),
+        lifecycle.offer(store, caller) if is_new and call.source not in _GOES_ON else "",
         sync_remotes.consent_remark(store),
         _memory(store, caller, call.source),
     ]
     deliver(
-        store, caller, call, clock, via=hook_caller.reply_program(at, call, caller, exported=exported),
+        store, caller, call, clock, via=hook_call.reply_program(at, call, caller, exported=exported),
         before="\n\n".join(filter(None, texts)), variables=variables,
     )  # fmt: skip
     limit_retries(store, call)
@@ -116,7 +116,7 @@ def end(at: Environment, call: HookInput, clock: HookTimer) -> None:
     store = at.store()
     found = presence.of_client(store, call.session) if call.session else None
     if found is None:
-        adopted = hook_caller.named(store, at.session, call.client, call.session)
+        adopted = hook_call.named(store, at.session, call.client, call.session)
         if adopted is not None:
             heartbeats.bind(store, adopted.session_id, "")
         return
@@ -137,7 +137,7 @@ def end(at: Environment, call: HookInput, clock: HookTimer) -> None:
 def follow(at: Environment, call: HookInput) -> None:
     """Have the session of a client come to this worktree, if it works in another one. Its subagents come without it."""
     store = at.store()
-    found = hook_caller.session(at, call)
+    found = hook_call.session(at, call)
     heartbeats.begin_commits(store, from_beginning=True)
     if found is not None and not call.in_subagent and not heartbeats.works_here(store, found.session_id):
         lifecycle.come_here(store, found, call.session or "")
@@ -151,7 +151,7 @@ def checkpoint(at: Environment, call: HookInput, clock: HookTimer) -> None:
     store = at.store()
     if not hook_state.update_index(store, BUSY_MILLISECONDS):
         return
-    caller = hook_caller.caller(at, call)
+    caller = hook_call.caller(at, call)
     if caller is None or not clock.is_waited_for():
         return
     from gitmem.memory import checkpoints
@@ -207,7 +207,7 @@ def _register(at: Environment, call: HookInput) -> Presence | None:
         for each in over:
             lifecycle.end(store, callers.of_session(each, "harness"))
     if known is None:
-        adopted = hook_caller.named(store, at.session, call.client, call.session)
+        adopted = hook_call.named(store, at.session, call.client, call.session)
         if adopted is not None and call.session:  # another client within this one has a session of its own
             heartbeats.bind(store, adopted.session_id, call.session)
         if adopted is not None or not call.session:

@@ -152,8 +152,8 @@ def _note_commits(at: Environment, call: HookInput) -> None:
         return
     from gitmem.clients import hook_state
 
-    from . import hook_caller, tool_use
+    from . import hook_call, tool_use
 
     if hook_state.update_index(at.store()):
-        caller = hook_caller.caller(at, call)
+        caller = hook_call.caller(at, call)
         tool_use.note_commits(at, caller, call.fields, in_turn=call.kind in (events.TOOL, events.STOP))

@@ -1,4 +1,4 @@
-"""One call of a hook: its input from the client, its time limit, and its output.
+"""One call of a hook: its input from the client, the session of ours that it belongs to, its time limit, and its output.
 
 The input is a JSON object on standard input, of which unexpected fields are ignored. The output is exactly the JSON of each client, because some
 clients reject unknown keys.
@@ -10,11 +10,16 @@ import os
 import sys
 import time
 
+from gitmem.agents import caller as callers
+from gitmem.agents import heartbeats, presence
 from gitmem.clients import events
 from gitmem.clients.events import EDIT, START, STOP
-from gitmem.errors import GitmemError
+from gitmem.errors import GitmemError, UsageError
+from gitmem.outcome import quote
 from gitmem.repo import find
+from gitmem.signals.message_frame import PROGRAM
 from gitmem.text import strict_json
+from gitmem.text.sanitize import sanitize_for_model
 
 from ..render.output import encode
 
@@ -22,7 +27,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from gitmem.agents.caller import Caller
+    from gitmem.agents.presence import Presence
     from gitmem.repo import Repo
+    from gitmem.store import Store
+
+    from ..environment import Environment
 
 
 PATHS_MAX = 100
@@ -113,6 +123,10 @@ def _inside(repo: Repo, path: str) -> str | None:
     return None if name == ".." or name.startswith(("../", ".git/")) else name
 
 
+# Clients that pass their session id to their agent's commands, see `environment.SESSION_VARIABLES`.
+_PASS_SESSION_ID = ("claude-code", "codex", "copilot", "opencode")
+# Clients whose start gives variables to later hooks; whether the agent's shell gets them is unknown.
+_SHELL_UNKNOWN = ("cursor",)
 INPUT_MAX_BYTES = 16 * 1024 * 1024  # a longer input is cut, and then is not JSON
 ID_MAX = 200
 # The keys of the client's own session id; the first that is present counts.
@@ -272,6 +286,69 @@ class HookTimer:
     def _give_up(self, *_: object) -> None:
         self.note(f"timed out after {self._seconds:g} s")
         os._exit(0)
+
+
+def caller(at: Environment, call: HookInput) -> Caller | None:
+    """Return the reader, or None for a client's session without one of ours."""
+    found = session(at, call)
+    return callers.of_session(found, "harness") if found is not None else None
+
+
+def session(at: Environment, call: HookInput) -> Presence | None:
+    """Return the session that was started under the client's id, otherwise one that the user has named.
+
+    An agent that starts another agent passes GITMEM_SESSION on. A session of one client must never be used by another,
+    so the variable counts only if no client has started that session.
+    """
+    found = presence.of_client(at.store(), call.session) if call.session else None
+    return found or named(at.store(), at.session, call.client, call.session)
+
+
+def named(store: Store, name: str | None, client: str, own: str | None) -> Presence | None:
+    """Return the session that GITMEM_SESSION names, if it has not ended and does not belong to another client's session.
+
+    Args:
+        own: The client's id of its session.
+    """
+    if not name or client in events.SHARED_ENVIRONMENT:
+        return None
+    found = presence.get(store, name)
+    if found is None or found.ended is not None or found.harness_session is not None:
+        return None
+    return found if heartbeats.client_of(store, found.session_id) in ("", own) else None
+
+
+def introduction(at: Environment, call: HookInput, caller: Caller, *, exported: bool = False) -> str:
+    """Return the introduction. It has the session id if the agent's own commands would not know it.
+
+    Args:
+        exported: Whether the client exports GITMEM_SESSION to these commands.
+    """
+    about = f" on {sanitize_for_model(caller.wu_id)}" if caller.wu_id else ""
+    line = (
+        f"You are {sanitize_for_model(caller.name or caller.reader)} ({sanitize_for_model(caller.reader)}) to the other agents in this"
+        f" repository{about}. `gitmem inbox` shows your messages, `gitmem signal 'TEXT' --to NAME` sends one,"
+        " `gitmem roster` lists the agents."
+    )
+    if _knows_session(at, call, caller, exported):
+        return line
+    return f"{line} Run it as `GITMEM_SESSION={caller.session_id} gitmem …`."
+
+
+def reply_program(at: Environment, call: HookInput, caller: Caller, *, exported: bool = False) -> str:
+    """Return the program of reply lines, with the session id if the agent's own commands would not know it."""
+    session = caller.session_id
+    if session is None or (call.client not in _SHELL_UNKNOWN and _knows_session(at, call, caller, exported)):
+        return PROGRAM
+    return f"{PROGRAM} --as {quote(session)}"
+
+
+def _knows_session(at: Environment, call: HookInput, caller: Caller, exported: bool) -> bool:
+    try:
+        passes_id = call.client in _PASS_SESSION_ID and not at.is_nested(call.session)
+        return exported or passes_id or caller.session_id in (None, at.session)
+    except UsageError:  # a variable that is not text names no session
+        return False
 
 
 def answer(given: HookInput, text: str, variables: Mapping[str, str]) -> str | None:

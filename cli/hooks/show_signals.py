@@ -10,7 +10,7 @@ from gitmem.signals import inbox, message_frame
 
 from ..render import output
 from ..render.text import format_ago
-from . import hook_caller
+from . import hook_call
 from .hook_call import answer
 
 TYPE_CHECKING = False
@@ -42,7 +42,7 @@ def show_unread(at: Environment, call: HookInput, clock: HookTimer) -> bool:
     store = at.store()
     if not hook_state.update_index(store):
         return False
-    caller = hook_caller.caller(at, call)
+    caller = hook_call.caller(at, call)
     at.reads_signals = caller is not None
     if caller is None:
         if call.kind == PROMPT and call.session:
@@ -51,10 +51,13 @@ def show_unread(at: Environment, call: HookInput, clock: HookTimer) -> bool:
             hook_state.remove_flag(store, call.session)
     elif call.kind != STOP or not call.again:
         introduces = START not in READS[call.client] and not mailbox.has_read(store.db(), caller.reader)
-        intro = hook_caller.introduction(at, call, caller) if introduces else ""
-        offer = hook_caller.offer_identity(store, caller) if introduces else ""
-        intro = "\n\n".join(filter(None, (intro, offer)))
-        via = hook_caller.reply_program(at, call, caller)
+        intro = ""
+        if introduces:
+            from gitmem.agents import lifecycle
+
+            words = (hook_call.introduction(at, call, caller), lifecycle.offer(store, caller))
+            intro = "\n\n".join(filter(None, words))
+        via = hook_call.reply_program(at, call, caller)
         told = ""
         if delivery.has_news(store.repo.state, caller.session_id or "", store.now()):
             from gitmem.work import claim_work
@@ -84,7 +87,7 @@ def deliver(
     """Print a reader's unread signals in its client's form, then record the receipts.
 
     Args:
-        via: The program of the reply lines, see `hook_caller.reply_program`.
+        via: The program of the reply lines, see `hook_call.reply_program`.
         directed: Whether to show only signals that may interrupt.
         before: A text that comes first, even without signals.
         intro: A text that comes first only with signals.

@@ -14,7 +14,7 @@ from gitmem.clients.events import READS, REFUSES
 from gitmem.work import edit_guard
 
 from ..render import output
-from . import hook_call, hook_caller
+from . import hook_call
 from .hook_call import answer, refuse
 
 TYPE_CHECKING = False
@@ -54,7 +54,7 @@ def read_kept(store: Store) -> None:
 def _note(store: Store, client: str, named: str, data: bytes) -> None:
     call = hook_call.HookInput(client, "", events.EDIT, beginning(data))
     found = presence.of_client(store, call.session) if call.session else None
-    session = found or hook_caller.named(store, named, client, call.session)
+    session = found or hook_call.named(store, named, client, call.session)
     if session is not None:
         paths = hook_call.within_repo(store.repo, call.cwd, call.edited)
         edited_paths.note_edit(store, session.session_id, paths)
@@ -107,7 +107,7 @@ def before_edit(at: Environment, call: HookInput, clock: HookTimer) -> None:
     store = at.store()
     if not hook_state.update_index(store):
         return
-    caller = hook_caller.caller(at, call)
+    caller = hook_call.caller(at, call)
     if caller is None:
         return
     paths = hook_call.within_repo(at.repo, call.cwd, call.edited)

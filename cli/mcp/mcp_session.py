@@ -7,14 +7,12 @@ starts a session for the client, which ends with this server.
 
 from __future__ import annotations
 
-import json
 import threading
 from typing import TYPE_CHECKING, Any
 
 from gitmem.agents import caller as callers
 from gitmem.agents import lifecycle, presence
 from gitmem.errors import GitmemError, UsageError
-from gitmem.text.sanitize import sanitize_for_model
 
 from ..environment import Environment, run_in
 from ..render import output
@@ -181,20 +179,8 @@ class McpSession:
         if not self._offers:
             return ""
         self._offers = False
-        store = at.store()
-        caller = callers.find(store, at.who(), must=False)
-        former = lifecycle.former_agent(store, caller) if caller is not None else None
-        if former is None:
-            return ""
-        name, where = (sanitize_for_model(each) for each in (former.name, former.worktree or ""))
-        worked = f"{name} worked in {where}, {presence.format_age(former.age)}{lifecycle.unread_in_words(store, former)}"
-        if former.agent_identity is None:
-            return f"{worked}. `{lifecycle.take_identity(store, former)}` shows its messages."
-        taken = json.dumps(lifecycle.former_fields(store, former), ensure_ascii=False)
-        return (
-            f"{worked}. If you are {name}, call session with {sanitize_for_model(taken)}:"
-            " then its messages are yours."
-        )
+        caller = callers.find(at.store(), at.who(), must=False)
+        return lifecycle.offer(at.store(), caller) if caller is not None else ""
 
     def forget(self, session_id: str) -> None:
         """Forget the server's own session if this ended one is it: the next call that acts starts another."""

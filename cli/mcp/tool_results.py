@@ -297,6 +297,7 @@ def with_notice(at: CallEnvironment, answer: CallToolResult) -> CallToolResult:
 def with_offer(answer: CallToolResult, offer: str) -> CallToolResult:
     """Return an answer with the offer of an identity, if there is one: a field, and a last line."""
     if offer:
+        offer = _prose(offer, "session", tools.DEFAULT)
         _add_line(answer, offer, "offer", offer)
     return answer
 

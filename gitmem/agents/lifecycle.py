@@ -12,7 +12,7 @@ from ..records.lines import as_json
 from ..settings import REFUSE, ROLES
 from ..text import strict_json
 from ..text.addresses import words_of
-from ..text.sanitize import sanitize
+from ..text.sanitize import sanitize, sanitize_for_model
 from . import caller as callers
 from . import (
     delivery,
@@ -222,19 +222,27 @@ def take_identity(store: Store, former: Presence) -> str:
     """Return the command by which a session becomes the agent of an earlier one; of one without an identity, which shows its signals."""
     if former.agent_identity is None:
         return command("gitmem", "inbox", "--for", former.session_id)
-    taken = former_fields(store, former)
-    name = ["--name", taken["name"]] if "name" in taken else []
-    return command("gitmem", "session", "set", "--agent-identity", taken["agent_identity"], *name)
-
-
-def former_fields(store: Store, former: Presence) -> dict[str, str]:
-    """Return the fields by which a session becomes the agent of an earlier one: its identity, and its name if that is free."""
-    taken = {"agent_identity": str(former.agent_identity)}
+    taken = ["--agent-identity", former.agent_identity]
     try:
         names.claim(store, former.name)
-    except UsageError:  # a session that has not ended holds its name for two days
-        return taken
-    return {**taken, "name": former.name}
+        taken += ["--name", former.name]
+    except UsageError:
+        pass  # a session that has not ended holds its name for two days
+    return command("gitmem", "session", "set", *taken)
+
+
+def offer(store: Store, caller: Caller) -> str:
+    """Return the line that offers an agent without an identity that of the last agent of this worktree, or ""."""
+    former = former_agent(store, caller)
+    if former is None:
+        return ""
+    name, where, take = (
+        sanitize_for_model(each)
+        for each in (former.name, former.worktree or "", take_identity(store, former))
+    )
+    worked = f"{name} worked in {where}, {presence.format_age(former.age)}{unread_in_words(store, former)}"
+    gives = "gives you" if former.agent_identity else "shows"
+    return f"{worked}. If you are {name}, `{take}` {gives} its messages."
 
 
 def former_agent(store: Store, caller: Caller) -> Presence | None:

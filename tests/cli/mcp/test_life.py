@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from cli import main as front
-from cli.mcp import tools
+from cli.mcp import tool_results, tools
 from cli.mcp.calls import SignalDelivery, ToolCalls
 from cli.mcp.mcp_session import CallEnvironment, McpSession
 from gitmem import repo
@@ -490,7 +490,8 @@ def test_an_agent_keeps_its_mailbox_over_a_restart_of_its_server(raw: Start, git
 
     assert "worked in repo" not in first  # it has an identity
     assert [text.count("Kilby worked in repo") for text in texts] == [1, 0]
-    assert f"call session with {json.dumps(taken)}: then its messages are yours." in texts[0]
+    call = tool_results.call("session", taken)
+    assert f"If you are Kilby, `{call}` gives you its messages." in texts[0]
     assert "drops tabs" not in texts[0] + texts[1]  # nothing is taken over by itself
     assert "drops tabs" in read
     assert "offer" not in working  # Kilby is at work beside it
