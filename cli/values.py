@@ -10,7 +10,7 @@ from gitmem.settings import UNITS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any, TypeVar
 
     from .environment import Environment
@@ -194,15 +194,6 @@ def named_unit(at: Environment, wu: str | None) -> str | None:
 
         output.note(list(filter(None, [session_view.unit_remark(at.store(), wu)])))
     return wu
-
-
-def note_workspaces(at: Environment, names: Iterable[object]) -> None:
-    """Print a note if the workspaces of displayed items are others than the caller's."""
-    from gitmem.agents import caller
-
-    from .render import output
-
-    output.note(list(filter(None, [caller.other_workspaces(at.caller_if_any(), names)])))
 
 
 def own_task() -> str | None:

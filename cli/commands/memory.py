@@ -7,7 +7,7 @@ from gitmem.errors import UsageError
 from ..environment import Environment
 from ..render import memory as render
 from ..render import output
-from ..values import duration, metadata, named_unit, note_workspaces, number, parts, typed
+from ..values import duration, metadata, named_unit, number, parts, typed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -188,11 +188,9 @@ def checkpoint(
 
 def show(at: Environment, id: NodeId) -> int:
     """Show one node in full. Prints its text, relations and changes."""
-    from gitmem.agents import presence
     from gitmem.memory import listing as operation
 
     found = operation.show(at.memory(), id)
-    note_workspaces(at, presence.workspaces(at.store(), [found.node.sender_session]))
     at.answer(found, render.shown)
     return 1 if found.ambiguous else 0
 
@@ -281,7 +279,6 @@ def search(
     include_archived: Archived = False,
 ) -> None:
     """Search nodes by words, best match first. Exit 0 even if nothing is found."""
-    from gitmem.agents import presence
     from gitmem.memory import search as operation
 
     found = operation.search(
@@ -289,7 +286,6 @@ def search(
         tags=parts(tag), path=at.paths([path])[0] if path else path,
         limit=number("--limit", limit, operation.LIMIT), include_archived=include_archived,
     )  # fmt: skip
-    note_workspaces(at, presence.workspaces(at.store(), [hit.node.sender_session for hit in found.hits]))
     at.answer(found, render.matching)
 
 

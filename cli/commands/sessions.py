@@ -14,8 +14,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Annotated
 
-    from gitmem.agents.roster import Roster
-
     from .options import (
         MODEL,
         PLAIN,
@@ -152,16 +150,12 @@ def roster(
     at.store().asks_once = True
     found = operation.roster(at.store(), query, all=all, caller=at.caller_if_any(), limit=most)
     handoffs.add_to(at.store(), found)
-    _name_the_rest(found, "roster", *([query] if query else []), *(["--all"] if all else []))
-    at.answer(found, sessions.roster)
-
-
-def _name_the_rest(found: Roster, *words: str) -> None:
-    """Add the command that shows the sessions that a limit left out."""
-    from gitmem.outcome import command
-
     if found.more:
-        found.next.append(command("gitmem", *words, "--limit", str(len(found.sessions) + found.more)))
+        words = [*([query] if query else []), *(["--all"] if all else [])]
+        found.next.append(
+            command("gitmem", "roster", *words, "--limit", str(len(found.sessions) + found.more))
+        )
+    at.answer(found, sessions.roster)
 
 
 def whoami(at: Environment) -> None:
@@ -203,52 +197,44 @@ def trust(
     from gitmem.agents import other_keys as operation
 
     from .. import syncing
+    from ..values import words
 
     if make_key is not None:
-        _make_key(at, make_key, alone=not (writer or only or accept or sign))
+        if writer or only or accept or sign:
+            raise _misused("--make-key goes with no writer and no other option.")
+        import os
+
+        from gitmem.trust import keys
+
+        at.answer(keys.make_key_file(make_key, os.urandom), sessions.made_key)
         return
+    if sign and (writer or only or accept):
+        raise _misused("--sign is about the key here: give it without WRITER, --only and --accept.")
+    if (only or accept) and writer is None:
+        raise _misused(f"{'--only' if only else '--accept'} needs a writer.")
     store = at.store()
-    if sign and (writer is not None or only or accept):
-        raise UsageError(
-            "--sign is about the key here: give it without WRITER, --only and --accept. Nothing was written.",
-            code="usage",
-            next=["gitmem trust --help"],
-        )
-    if writer is None and not sign:
-        if only or accept:
-            option = "--only" if only else "--accept"
-            raise UsageError(
-                f"{option} needs a writer. Nothing was written.", code="usage", next=["gitmem trust --help"]
-            )
+    if sign:
+        step = operation.endorsement(store)
+    elif writer is None:
         at.answer(operation.listing(store), sessions.trust)
         return
-    if writer is None:
-        step = operation.endorsement(store)
     else:
         step = operation.step(store, writer, only or (), accept=accept)
         if step.event and not yes:
-            options = [part for each in only or () for part in ("--only", each)]
-            again = command("gitmem", "trust", writer, *options, *(["--accept"] if accept else []), "--yes")
+            options = words({"--only": only, "--accept": accept})
             refused = f"{step.question} Nothing was written, because nobody was asked."
             error = UsageError(
-                refused, hint="Add --yes if you want that.", code="not-confirmed", next=[again]
+                refused,
+                hint="Add --yes if you want that.",
+                code="not-confirmed",
+                next=[command("gitmem", "trust", writer, *options, "--yes")],
             )
             syncing.confirm(at, step.question, error)
     at.answer(operation.record(store, at.caller_if_any(), step), sessions.trust)
 
 
-def _make_key(at: Environment, path: str, *, alone: bool) -> None:
-    if not alone:
-        raise UsageError(
-            "--make-key goes with no writer and no other option. Nothing was written.",
-            code="usage",
-            next=["gitmem trust --help"],
-        )
-    import os
-
-    from gitmem.trust import keys
-
-    at.answer(keys.make_key_file(path, os.urandom), sessions.made_key)
+def _misused(what: str) -> UsageError:
+    return UsageError(f"{what} Nothing was written.", code="usage", next=["gitmem trust --help"])
 
 
 def role(

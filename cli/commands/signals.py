@@ -9,7 +9,6 @@ from ..render import output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Annotated, Unpack
 
     from gitmem.signals.inbox import InboxResult
@@ -156,11 +155,12 @@ def inbox(
     if not (filtered or for_ is not None or no_mark or limit is not None) and _is_empty(at, count=count):
         return
     from gitmem.agents import delivery
+    from gitmem.outcome import command
     from gitmem.signals import inbox as operation
     from gitmem.signals.inbox import resolve_owner
 
     from ..render import signals
-    from ..values import number
+    from ..values import number, words
 
     most = number("--limit", limit, operation.LIMIT)
     store = at.store()
@@ -191,7 +191,7 @@ def inbox(
                 limit = str(len(reading.signals) + reading.more)
             again = {"--for": for_, "--wu": wu, "--thread": thread, "--intent": intent, "--from": from_, "--all": all,
                      "--no-mark": no_mark, "--limit": limit}  # fmt: skip
-            reading.next.insert(0, _inbox_command(again))
+            reading.next.insert(0, command("gitmem", "inbox", *words(again)))
         note_unknown_sender(at, from_)
         if _show(at, reading, filtered=filtered) and not no_mark:
             operation.mark(store, reading)
@@ -244,21 +244,6 @@ def _is_empty(at: Environment, *, count: bool) -> bool:
     else:
         output.write("0")
     return True
-
-
-def _inbox_command(typed: Mapping[str, str | bool | list[str] | None]) -> str:
-    """Return the inbox command with the options of this call."""
-    from gitmem.outcome import command
-
-    words: list[str] = []
-    for option, value in typed.items():
-        if value is True:
-            words.append(option)
-        elif value:
-            words += [
-                word for each in ([value] if isinstance(value, str) else value) for word in (option, each)
-            ]
-    return command("gitmem", "inbox", *words)
 
 
 def note_unknown_sender(at: Environment, name: str | None) -> None:

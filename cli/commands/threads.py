@@ -7,7 +7,7 @@ from gitmem.errors import UsageError
 from ..environment import Environment
 from ..render import output, signals
 from ..render.output import with_options
-from ..values import duration, note_workspaces, number, parse_moment
+from ..values import duration, number, parse_moment
 from .signals import note_unknown_sender
 
 TYPE_CHECKING = False
@@ -61,7 +61,6 @@ def show(at: Environment, id: AnyId) -> int:
     from gitmem.signals import history
 
     found = history.show(at.store(), id)
-    note_workspaces(at, [found.record.get("workspace_id")])
     at.answer(found, signals.one)
     return 0
 

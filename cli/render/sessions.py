@@ -25,6 +25,7 @@ from .text import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from gitmem.agents.descriptions import SessionRow
     from gitmem.agents.lifecycle import SessionResult
@@ -142,35 +143,27 @@ def waits(found: Waits) -> list[str]:
 def roster(found: Roster) -> list[str]:
     """Return who waits for whom, and the sessions as a table."""
     rows = [_row(each) for each in found.sessions]
-    failed = sync_error_line(getattr(found, "autosync", None))
-    remark = str(getattr(found, "remark", None) or "")
-    waiting: Waits | None = getattr(found, "waits", None)
+    waiting: Any = found.waits  # `Waits` of a package above that of the roster
     above = [*waits(waiting), ""] if waiting is not None and waiting.rows else []
     said = {each.id for each in waiting.rows} if waiting is not None else ()
-    work = lines_of_work(getattr(found, "work", None), said)
+    work = lines_of_work(found.work, said)
+    remark, failed = plain(found.remark or ""), sync_error_line(found.autosync)
     if not rows:
-        return [*above, plain(remark or "No active sessions"), *work, *failed]
+        return [*above, remark or "No active sessions", *work, *failed]
     kept = [at for at, head in enumerate(HEADS) if head not in OPTIONAL or any(row[at] for row in rows)]
-    shortened = [kept.index(at) for at in map(HEADS.index, SHORTENED) if at in kept]
-    cells = [[row[at] for at in kept] for row in (HEADS, *rows)]
     shown = table(
-        cells, shortened=shortened, painted=lambda row, column, cell: _painted(row, kept[column], cell)
+        [[row[at] for at in kept] for row in (HEADS, *rows)],
+        shortened=[kept.index(at) for at in map(HEADS.index, SHORTENED) if at in kept],
+        painted=lambda row, column, cell: _painted(row, kept[column], cell),
     )
     edits = [
         plain(f"{each['display_name']} edits: {first_of(each['edits'], EDITS_SHOWN)}")
         for each in found.sessions
         if each.get("edits")
     ]
-    # A roster has it in its remark.
-    more = found.more and not hasattr(found, "remark") and f"{found.more} more not shown."
-    writer = getattr(found, "writer", None)
-    key = writer and any(row["writer"] not in (None, writer) for row in found.sessions)
-    return [
-        *above,
-        *block(
-            shown, more, edits, work, plain(remark), key and f"you write with the key of {writer}", failed
-        ),
-    ]
+    key = found.writer and any(row["writer"] not in (None, found.writer) for row in found.sessions)
+    writes = key and f"you write with the key of {found.writer}"
+    return [*above, *block(shown, edits, work, remark, writes, failed)]
 
 
 def _painted(row: int, column: int, cell: str) -> str:

@@ -280,13 +280,6 @@ def short_address(store: Store, address: str) -> str:
         return address
 
 
-def workspaces(store: Store, session_ids: Iterable[str | None]) -> list[str | None]:
-    """Return the workspace of each of these sessions; None without one."""
-    query = "SELECT workspace_id FROM session WHERE session_id = ?"
-    rows = [store.db().execute(query, (id,)).fetchone() for id in session_ids]
-    return [row[0] if row else None for row in rows]
-
-
 class ShownNames:
     """Display names by session id or reader identity, looked up on demand."""
 
