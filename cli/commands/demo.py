@@ -45,6 +45,11 @@ class Agent(Struct):
     identity: str = ""
     session: str = ""
 
+    @property
+    def role(self) -> str:
+        """The role that its identity names."""
+        return self.identity.split(":")[1]
+
 
 class Sandbox:
     """The folders of the demo, and its steps so far.
@@ -254,7 +259,7 @@ def _run_steps(sandbox: Sandbox) -> str:
     gauss = Agent("import", "Gauss", "demo:implementer:import")
     noether = Agent("laptop", "Noether", "demo:reviewer:shop")
     for agent in (planck, curie, gauss, noether):
-        role = " --role implementer" if agent is gauss else ""
+        role = f" --role {agent.role}" if agent is gauss else ""
         typed = f"gitmem session start --name {agent.name} --agent-identity {agent.identity}{role}"
         agent.session = run(agent, typed).rpartition("GITMEM_SESSION=")[2].strip()
     sandbox.show(["", "# Two machines share one log through their existing remote"])
@@ -296,7 +301,7 @@ def _run_steps(sandbox: Sandbox) -> str:
     run(noether, f'gitmem reply {counter} "Agreed, that closes it." --agree --sync')
     run(planck, "gitmem sync")
     run(planck, f"gitmem converged {counter}")
-    _delegate_and_claim(sandbox, planck, gauss)
+    _delegate_and_claim(sandbox, planck, gauss, noether.role)
 
     sandbox.show(
         ["", "# Planck calls another agent, and hands over a decision; here grep answers in place of a model"]
@@ -315,11 +320,11 @@ def _run_steps(sandbox: Sandbox) -> str:
     return graph
 
 
-def _delegate_and_claim(sandbox: Sandbox, planck: Agent, gauss: Agent) -> None:
+def _delegate_and_claim(sandbox: Sandbox, planck: Agent, gauss: Agent, role: str) -> None:
     """Delegate to an agent with another role, and stop its commit of a file that somebody else has claimed."""
     sandbox.show(["", "# Planck delegates; who takes the task has another role, which both see"])
     said = sandbox.run(
-        planck, 'gitmem delegate "Review the new price rules" --to Gauss --role reviewer --wu WU-7 -q'
+        planck, f'gitmem delegate "Review the new price rules" --to Gauss --role {role} --wu WU-7 -q'
     )
     sandbox.run(gauss, f"gitmem task take {said.splitlines()[-1]}")
     sandbox.run(planck, "gitmem task list")
