@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from ..agents.addressing import Resolved
     from ..agents.caller import Caller
     from ..log.lines import LogEntry
-    from ..records.record_types import SignalFields
     from ..signals.watch import StopWatching
     from ..store import Store
     from ..work.new_task import TaskOptions
@@ -216,7 +215,7 @@ class CallOptions(TypedDict):
 def tasks_of_key(
     store: Store, caller: Caller, agents: Sequence[str], message: str, options: CallOptions
 ) -> tuple[list[AgentResult], str] | None:
-    """Return the tasks of a call's idempotency key, and their thread, if all of them were recorded before: see `work.new_task.find_keyed`."""
+    """Return the tasks of a call's idempotency key, and their thread, if all of them were recorded before: see `work.new_task.task_of_key`."""
     key = options.get("idempotency_key")
     if not key:
         return None
@@ -307,16 +306,13 @@ def _record_one(
     """Record the task of one callee, and a signal to those whom no worker serves."""
     told = [each for each in callee.signaled if not _is_served(store, each.address)]
 
-    def signal(fields: Mapping[str, Any]) -> SignalFields:
-        return new_task.signal_about(store, caller, fields, told)
-
     if callee.role is None:
         options = {**options, "to": callee.query, "resolved": callee.signaled[0]}
     else:
         asked = task_roles.of_text(callee.role)
         options = {**options, "target_role": callee.role, "requested_role": asked,
                    "requested_to": callee.query, "resolved_by": callee.resolved_by}  # fmt: skip
-    made = new_task.create_with_signal(store, caller, message, signal if told else None, told, **options)
+    made = new_task.create(store, caller, message, signaled=told, **options)
     found = AgentResult.of(made.task, made.warnings)
     found.name = callee.name
     return found

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ..agents.caller import Caller
     from ..agents.lifecycle import SessionResult
     from ..order.node import VersionedNode
-    from ..records.record_types import ShownTask, SignalFields, SignalRecord
+    from ..records.record_types import ShownTask, SignalRecord
     from ..store import Store
     from .handoffs import HandoffContent
     from .new_task import Addressees, NewTask, TaskOptions
@@ -124,16 +124,14 @@ def hand_over(
     options = _options(store, to, wu, found, bundled)
     options["wu"] = wu or caller.wu_id
 
-    def signal(fields: Mapping[str, Any]) -> SignalFields:
+    def said(fields: Mapping[str, Any]) -> str:
         show, accept = (command("gitmem", "task", word, fields["task_id"]) for word in ("show", "take"))
-        text = f"{fields['message']}\n\nI hand over {handoffs.counts(fields) or 'no tasks'}: {show}. To accept: {accept}"
-        if len(text.encode()) > MESSAGE_MAX_BYTES:
-            text = fields["message"]
-        return new_task.signal_about(store, caller, {**fields, "message": text}, found.signaled)
+        has = handoffs.counts(fields) or "no tasks"
+        text = f"{fields['message']}\n\nI hand over {has}: {show}. To accept: {accept}"
+        return text if len(text.encode()) <= MESSAGE_MAX_BYTES else str(fields["message"])
 
-    made = new_task.create_with_signal(
-        store, caller, message or _next_steps_of(bundled), signal if found.signaled else None, found.signaled, dry_run=dry_run,
-        **options,
+    made = new_task.create(
+        store, caller, message or _next_steps_of(bundled), signaled=found.signaled, said=said, dry_run=dry_run, **options
     )  # fmt: skip
     made.warnings += [each for each in warnings if each not in made.warnings]
     made.signaled = made.signaled or [each.display_name or each.address for each in found.signaled]

@@ -114,22 +114,21 @@ _DEFAULTED = (
 _OF_WRITING = (task_records.TELL, task_rules.AGAIN, "brief", "clientMessageId", "acceptedOutputModes")
 
 
-def find_keyed(
-    store: Store, caller: Caller, fields: Mapping[str, Any], options: TaskOptions
-) -> TaskRecord | None:
-    """Return the task of a key that was recorded for the same addressee, as typed, with the same content; None if that is not certain.
+def task_of_key(store: Store, caller: Caller, message: str, options: TaskOptions) -> NewTask | None:
+    """Return the task of an idempotency key that was recorded for the same addressee, as typed, with the same content; None if that is not certain.
 
     Who has repeated a command gets its task also if the deadline is over, an enclosing task is finished, or the addressee is gone.
 
     Args:
-        fields: The fields that the options name; of a role and a scope the parts that they name.
+        options: Of a role and a scope the parts that the caller names.
 
     Raises:
         UsageError: `key-reused`: another field than the addressee differs. Nothing was written.
     """
     before = recorded_for_key(store, caller, options.get("idempotency_key"))
     if before is None:
-        return None
+        return None  # also before there is a key to make ids under
+    fields = _fields(store, caller, message, None, options)
     refuse_another(before, fields, [name for name in KEYED["task"] if name not in (*_ADDRESSEE, *_DEFAULTED)])
     for name in _DEFAULTED:
         asked: Mapping[str, Any] = fields.get(name) or {}
@@ -140,7 +139,7 @@ def find_keyed(
     role, agent = before.get("target_role"), before.get("agent")
     known = {before.get("requested_to") or agent, agent, f"{ROLE_PREFIX}{role}" if role else None} - {None}
     asked_of = (options.get("to") or f"{ROLE_PREFIX}{options.get('target_role')}").strip()
-    return before if asked_of in known else None
+    return _already_recorded(before, None) if asked_of in known else None
 
 
 def recorded_for_key(store: Store, caller: Caller, key: str | None) -> TaskRecord | None:
@@ -204,26 +203,21 @@ class NewTask(Outcome, kw_only=True):
     next: list[str] = []
 
 
-def create(store: Store, caller: Caller, message: str, **options: Unpack[TaskOptions]) -> NewTask:
-    """Record a task, see `create_with_signal`."""
-    return create_with_signal(store, caller, message, None, (), **options)
-
-
-def create_with_signal(
+def create(
     store: Store,
     caller: Caller,
     message: str,
-    signal: Callable[[Mapping[str, Any]], SignalFields] | None,
-    signaled: Sequence[Resolved],
     *,
+    signaled: Sequence[Resolved] = (),
+    said: Callable[[Mapping[str, Any]], str] | None = None,
     dry_run: bool = False,
     **options: Unpack[TaskOptions],
 ) -> NewTask:
     """Record a task, and in the same entry the signal that tells about it.
 
     Args:
-        signal: Returns the fields of the signal, of those of the task; None for a task without a signal.
-        signaled: Its recipients.
+        signaled: The recipients of the signal; without any there is none.
+        said: Returns the message of the signal, of the fields of the task; by default it is that of the task.
         dry_run: Check all and write nothing.
         options: See `TaskOptions`.
 
@@ -235,59 +229,62 @@ def create_with_signal(
         return same
     check_task(store, options)
     resolved = _addressee(store, caller, options)
-    with task_rules.turn_to_write(store, is_limited=options.get("purpose") != HANDOFF):
-        return _create(store, caller, message, resolved, signal, signaled, options, dry_run=dry_run)
+    is_handoff = options.get("purpose") == HANDOFF
+    with task_rules.turn_to_write(store, is_limited=not is_handoff):
+        fields = _fields(store, caller, message, resolved, options)
+        if (before := recorded_for_key(store, caller, options.get("idempotency_key"))) is not None:
+            refuse_another(before, fields)
+            return _already_recorded(before, resolved)
+        _refuse_foreign(store, caller, fields["supersedes"])
+        if not is_handoff:  # who has too much to do may hand it over
+            task_rules.refuse_too_many(store, caller, fields["agent"])
+            _place(store, caller, fields, options)
+        lines = [store.line("task", fields)]  # type: ignore[arg-type]
+        if signaled:
+            text = said(fields) if said is not None else message
+            about = signal_about(store, caller, {**fields, "message": text}, signaled)
+            lines.append(store.line("signal", about))
+        made = _made(lines[0][1], resolved, caller.remark)
+        if not dry_run:
+            _record(store, caller, message, lines, made, signaled)
+    return made
 
 
-def _create(
+def _made(line: bytes, resolved: Resolved | None, remark: str | None) -> NewTask:
+    """Return a task that is about to be recorded."""
+    record = records.read_kind("task", line)
+    assert record is not None  # it was checked as it was made
+    made = NewTask(task=records.shown(record), resolved=resolved, bytes=len(line))
+    made.warnings = [*filter(None, [remark, resolved.remark if resolved else None])]
+    return made
+
+
+def _record(
     store: Store,
     caller: Caller,
     message: str,
-    resolved: Resolved | None,
-    signal: Callable[[Mapping[str, Any]], SignalFields] | None,
+    lines: Sequence[tuple[str, bytes]],
+    made: NewTask,
     signaled: Sequence[Resolved],
-    options: TaskOptions,
-    *,
-    dry_run: bool,
-) -> NewTask:
-    """Record a task, see `create_with_signal`; `resolved` is whom it is for."""
-    key = options.get("idempotency_key")
-    fields = _fields(store, caller, message, resolved, options)
-    task_id = fields["task_id"]
-    if (before := recorded_for_key(store, caller, key)) is not None:
-        refuse_another(before, fields)
-        return _already_recorded(before, resolved)
-    _refuse_foreign(store, caller, fields["supersedes"])
-    if fields["purpose"] != HANDOFF:  # who has too much to do may hand it over
-        task_rules.refuse_too_many(store, caller, fields["agent"])
-        _place(store, caller, fields, options)
-    line = store.line("task", fields)  # type: ignore[arg-type]
-    record = records.read_kind("task", line[1])
-    assert record is not None  # it was checked as it was made
-    to = (resolved.display_name or resolved.address) if resolved else fields["target_role"]
-    what = f"→ {to}: {record['purpose'].upper()} {message.strip().partition(chr(10))[0]}"
-    made = NewTask(task=records.shown(record), resolved=resolved)
-    made.bytes = len(line[1])
-    made.warnings = [*filter(None, [caller.remark, resolved.remark if resolved else None])]
-    lines = [line]
-    if signal is not None:
-        lines.append(store.line("signal", signal(fields)))
-    if dry_run:
-        return made
-    appended = task_records.record(store, caller, lines, what, record, text=message)
-    if signal is not None:
-        told = records.read_kind("signal", lines[1][1])
+) -> None:
+    """Record a task, and announce the signal about it, which is its second line."""
+    task, resolved = made.task, made.resolved
+    to = (resolved.display_name or resolved.address) if resolved else task.get("target_role")
+    what = f"→ {to}: {task['purpose'].upper()} {message.strip().partition(chr(10))[0]}"
+    made.commit = task_records.record(store, caller, lines, what, task, text=message).commit
+    made.recorded = True
+    for _, line in lines[1:]:
+        told = records.read_kind("signal", line)
         assert told is not None  # it was checked as it was made
         send.announce(store, told, signaled)
         made.signal_id = told["signal_id"]
         made.signaled = [
             each.display_name or each.address for each in signaled if each.address not in caller.ids
         ]
-    if fields["purpose"] != CALL:  # who calls waits: what is true after that is said then
-        made.warnings += addressing.not_sent(store, task_id, [*signaled, *([resolved] if resolved else [])])
-    made.commit, made.recorded = appended.commit, True
-    made.next = [command("gitmem", "task", "show", task_id)]
-    return made
+    if task["purpose"] != CALL:  # who calls waits: what is true after that is said then
+        everybody = [*signaled, *([resolved] if resolved else [])]
+        made.warnings += addressing.not_sent(store, task["task_id"], everybody)
+    made.next = [command("gitmem", "task", "show", task["task_id"])]
 
 
 def _fields(
@@ -388,14 +385,6 @@ def _addressee(store: Store, caller: Caller, options: TaskOptions) -> Resolved |
     return found[0]
 
 
-def task_of_key(store: Store, caller: Caller, message: str, options: TaskOptions) -> NewTask | None:
-    """Return the task of an idempotency key that was recorded before, see `work.new_task.find_keyed`."""
-    if recorded_for_key(store, caller, options.get("idempotency_key")) is None:
-        return None  # also before there is a key to make ids under
-    before = find_keyed(store, caller, _fields(store, caller, message, None, options), options)
-    return _already_recorded(before, None) if before is not None else None
-
-
 def _already_recorded(before: TaskRecord, resolved: Resolved | None) -> NewTask:
     found = NewTask(task=records.shown(before), resolved=resolved)
     found.warnings = ["This task is already recorded. Nothing was written."]
@@ -489,12 +478,7 @@ def delegate(
     if caller.workspace is not None:
         send.refuse_other_workspaces(store, caller.workspace, found.signaled)
 
-    def signal(fields: Mapping[str, Any]) -> SignalFields:
-        return signal_about(store, caller, fields, found.signaled)
-
-    made = create_with_signal(
-        store, caller, message, signal if found.signaled else None, found.signaled, **options
-    )
+    made = create(store, caller, message, signaled=found.signaled, **options)
     said = [each for each in remarks if each and each not in made.warnings]
     if not found.signaled:
         said.append(

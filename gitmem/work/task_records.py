@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..agents.caller import Caller
     from ..log.local_log import Appended
     from ..order.task import FoldedTask, TaskEvent
-    from ..records.record_types import SignalFields, SignalRecord, TaskRecord
+    from ..records.record_types import ShownTask, SignalFields, SignalRecord, TaskRecord
     from ..signals.reply import ReplyContext, TaskAnswer
     from ..store import Store
     from .task_rules import Refusal
@@ -177,7 +177,7 @@ def record(
     caller: Caller,
     lines: Sequence[tuple[str, bytes]],
     what: str,
-    task: TaskRecord,
+    task: TaskRecord | ShownTask,
     *,
     text: str = "",
     deferred: bool = False,

@@ -17,7 +17,6 @@ from gitmem.agents.caller import Caller
 from gitmem.errors import GateError, UsageError
 from gitmem.order.task import FoldedTask
 from gitmem.records import RecordError, SecretError
-from gitmem.records.record_types import SignalFields
 from gitmem.store import Store
 from gitmem.work import EVENTS_MAX, new_task, task_decisions, task_records, task_rules, task_work
 from gitmem.work.new_task import NewTask
@@ -456,17 +455,17 @@ def test_the_limit_of_open_tasks_holds_for_two_processes_at_once(office: Office,
         office.new()
     others: list[subprocess.Popen[str]] = []
 
-    def signal(fields: Mapping[str, Any]) -> SignalFields:
+    def said(fields: Mapping[str, Any]) -> str:
         """Between count and record: let another process write, if nothing stops it."""
         argv = [sys.executable, "-c", LATE_WRITER, str(repo), str(office.planner.session_id)]
         others.append(subprocess.Popen(argv, stdout=subprocess.PIPE, text=True))
         assert others[0].stdout is not None and others[0].stdout.readline() == "ready\n"
         with contextlib.suppress(subprocess.TimeoutExpired):
             others[0].wait(0.5)
-        return new_task.signal_about(office.store, office.planner, fields, found)
+        return str(fields["message"])
 
     found = addressing.resolve(office.store, [BOHR], caller=office.planner)
-    new_task.create_with_signal(office.store, office.planner, "x", signal, found, to=BOHR)
+    new_task.create(office.store, office.planner, "x", signaled=found, said=said, to=BOHR)
     assert others[0].communicate(timeout=30)[0] == "too-many-open\n"
 
 
