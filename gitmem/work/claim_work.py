@@ -513,7 +513,8 @@ def why_not_moved(
         return "was released"
     if until <= store.now():
         return "has ended"
-    return "has ended with its task" if task_id and stored_tasks.is_finished(store.db(), task_id) else None
+    task = stored_tasks.row_of(store.db(), task_id, "decided_by") if task_id else None
+    return "has ended with its task" if task is not None and task[0] is not None else None
 
 
 def _in_the_way(

@@ -336,7 +336,8 @@ def standing(
         if not is_over or (not is_here and claim.until > since):
             found.append(StandingClaim(claim, is_over=is_over, is_here=is_here, rank=len(found)))
             if (task_id := claim.record.get("task_id")) is not None:
-                found[-1].takers = frozenset(json.loads(stored_tasks.takers_of(db, task_id) or "[]"))
+                (takers,) = stored_tasks.row_of(db, task_id, "takers") or (None,)
+                found[-1].takers = frozenset(json.loads(takers or "[]"))
     compare(found)
     return sorted(found, key=lambda each: (each.claim.since, each.id))
 

@@ -55,51 +55,38 @@ def _about(
     task = stored_tasks.delegation(db, task_id)
     if task.key < others[0].key:
         for other in others:
-            yield other, f"{task_id}/{other.task_id}", _stays(task, other, viewer)
-        return
-    before = [each for each in others if each.key < task.key]
-    first = next((each for each in before if _is_first(db, each)), None)
-    if first is not None:
-        yield first, f"{task_id}/{first.task_id}/gives-way", _gives_way(task, first, viewer)
-        return
-    for other in before:  # each of them gives way to a task that is not of the same work as this one
-        yield other, f"{task_id}/{other.task_id}/open", f"{_delegated(other, viewer)}. Agree who cancels."
+            yield other, f"{task_id}/{other.task_id}", _sentence(other, task, other, viewer)
+    else:
+        first = others[0]
+        stays = all(first.key < each.key for each in stored_tasks.of_same_work(db, first.task_id, 1))
+        word = "gives-way" if stays else "open"
+        yield (
+            first,
+            f"{task_id}/{first.task_id}/{word}",
+            _sentence(first, first if stays else None, task, viewer),
+        )
 
 
-def _is_first(db: sqlite3.Connection, task: Delegation) -> bool:
-    """Return whether a task stays: it gives way to no other one, so that not all of several are canceled."""
-    return all(task.key < each.key for each in stored_tasks.of_same_work(db, task.task_id, 1))
+def _sentence(other: Delegation, stays: Delegation | None, ends: Delegation, viewer: Sender | None) -> str:
+    """Return what a viewer of one of two delegations should know of the other one.
 
-
-def _delegated(other: Delegation, viewer: Sender | None) -> str:
-    who = "You" if _is_by(other, viewer) else sanitize(other.caller[0])
+    Args:
+        stays: The one that stays; None if both give way to others, which are not of the same work as each other.
+    """
+    who = "You" if viewer is not None and other.caller[0] == viewer[0] else sanitize(other.caller[0])
     has = ""
     if other.holder is not None:
         has = ", and you have it" if other.holder == viewer else f", and {sanitize(other.holder[0])} has it"
-    return f"{who} delegated the same work as {other.task_id}{has}"
-
-
-def _stays(task: Delegation, other: Delegation, viewer: Sender | None) -> str:
-    """Return what a viewer of the task that stays should know of another one."""
-    said = f"{_delegated(other, viewer)}. {task.task_id} stays"
-    if _may_cancel(other, viewer):
-        return f"{said}. Cancel the other one: {command('gitmem', 'task', 'cancel', other.task_id)}"
-    return f"{said}; {sanitize(other.caller[0])} should cancel {other.task_id}."
-
-
-def _gives_way(task: Delegation, other: Delegation, viewer: Sender | None) -> str:
-    """Return what a viewer of a task should know of another one that stays instead."""
-    said = f"{_delegated(other, viewer)}. {other.task_id} stays"
-    if _may_cancel(task, viewer):
-        return f"{said}. Cancel this one: {command('gitmem', 'task', 'cancel', task.task_id)}"
-    if task.holder is not None and task.holder == viewer:
-        give_back = command("gitmem", "task", "release", task.task_id, TWICE)
-        return f"{said}. Give this one back: {give_back}"
-    return f"{said}; {sanitize(task.caller[0])} should cancel {task.task_id}."
-
-
-def _is_by(task: Delegation, viewer: Sender | None) -> bool:
-    return viewer is not None and task.caller[0] == viewer[0]
+    said = f"{who} delegated the same work as {other.task_id}{has}."
+    if stays is None:
+        return f"{said} Agree who cancels."
+    said = f"{said} {stays.task_id} stays"
+    if _may_cancel(ends, viewer):
+        which = "the other" if ends is other else "this"
+        return f"{said}. Cancel {which} one: {command('gitmem', 'task', 'cancel', ends.task_id)}"
+    if ends is not other and ends.holder is not None and ends.holder == viewer:
+        return f"{said}. Give this one back: {command('gitmem', 'task', 'release', ends.task_id, TWICE)}"
+    return f"{said}; {sanitize(ends.caller[0])} should cancel {ends.task_id}."
 
 
 def _may_cancel(task: Delegation, viewer: Sender | None) -> bool:

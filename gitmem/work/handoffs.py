@@ -160,7 +160,9 @@ def first(ids: Iterable[str] | None) -> list[str]:
 def _add_tasks(store: Store, found: HandoffContent, record: Mapping[str, Any], giver: Sender | None) -> None:
     db = store.db()
     for task_id, take in task_state.handed_over({**record, "purpose": "handoff"}).items():  # type: ignore[typeddict-item]
-        row = stored_tasks.state_of(db, task_id)
+        row = stored_tasks.row_of(
+            db, task_id, "title, state, unit, decided_by, holder, holder_session, conflict"
+        )
         if row is None:
             found.left_out.append(LeftOut(task_id, MISSING))
             continue
@@ -505,11 +507,11 @@ def _accept(store: Store, caller: Caller, named: str, lease: int | None, facts: 
         return found
     moved: list[MovedClaims] = []
 
-    def beside(handoff: FoldedTask, take_id: str) -> Sequence[Line]:
+    def beside(handoff: FoldedTask, take_id: str, _: bytes) -> Sequence[Line]:
         given = first(handoff.record.get("handoff_claims"))
         moved.append(claim_work.move_claims(store, caller, handoff.caller, given, named))
         done: Any = {"take": take_id, "state": "completed", "message": "Accepted."}
-        _, end = task_records.event_line(store, caller, handoff, "status", done, more_seen=[take_id])
+        end = task_records.event_line(store, caller, handoff, "status", done, more_seen=[take_id])[1]
         return [end, *moved[0].lines]
 
     with delivery_lock(store, claim_work.LOCK, wait_seconds=claim_work.LOCK_WAIT_SECONDS):

@@ -56,26 +56,12 @@ def columns_of(
     return db.execute(query, (entities.json_list(ids),)).fetchall()
 
 
-def state_of(db: sqlite3.Connection, task_id: str) -> tuple[Any, ...] | None:
-    """Return title, state, work unit, who decided it, identity and session of the holder, and whether it is in conflict."""
-    query = (
-        "SELECT title, state, unit, decided_by, holder, holder_session, conflict FROM task WHERE task_id = ?"
-    )
-    row: tuple[Any, ...] | None = db.execute(query, (task_id,)).fetchone()
+def row_of(db: sqlite3.Connection, task_id: str, columns: str) -> tuple[Any, ...] | None:
+    """Return columns of a task's row; None if it is not here."""
+    row: tuple[Any, ...] | None = db.execute(
+        f"SELECT {columns} FROM task WHERE task_id = ?", (task_id,)
+    ).fetchone()
     return row
-
-
-def is_finished(db: sqlite3.Connection, task_id: str) -> bool:
-    """Return whether a task has an outcome."""
-    query = "SELECT 1 FROM task WHERE task_id = ? AND decided_by IS NOT NULL"
-    return db.execute(query, (task_id,)).fetchone() is not None
-
-
-def takers_of(db: sqlite3.Connection, task_id: str) -> str | None:
-    """Return the agents that took a task, as JSON; None unless there are several."""
-    query = "SELECT takers FROM task WHERE task_id = ? AND takers IS NOT NULL"
-    row = db.execute(query, (task_id,)).fetchone()
-    return row[0] if row is not None else None
 
 
 def held_in(db: sqlite3.Connection, sender: Sender) -> list[str]:
@@ -129,12 +115,6 @@ def open_handoffs(
         f" AND {condition} ORDER BY t.created DESC, t.task_id LIMIT :most"
     )
     return db.execute(query, {**values, "since": since, "most": most}).fetchall()
-
-
-def parent_of(db: sqlite3.Connection, task_id: str) -> str | None:
-    """Return the task that one was written within; None if there is none, or the task is not here."""
-    row = db.execute("SELECT parent FROM task WHERE task_id = ?", (task_id,)).fetchone()
-    return row[0] if row is not None else None
 
 
 def callers_of(db: sqlite3.Connection, ids: Iterable[str]) -> list[tuple[str, int | None]]:

@@ -47,13 +47,12 @@ class StuckTask(Outcome):
         step: The command that goes on with it.
     """
 
-    def __init__(self, task: TaskRow, why: str, level: str, since: int, text: str, step: str) -> None:
-        self.task = task
-        self.why = why
-        self.level = level
-        self.since = format_at(since)
-        self.text = text
-        self.step = step
+    task: TaskRow
+    why: str
+    level: str
+    since: str
+    text: str
+    step: str
 
 
 class StuckPage(Outcome):
@@ -111,7 +110,7 @@ def _stuck(store: Store, task: TaskRow, row: Sequence[object], now: int) -> Stuc
         return command("gitmem", "task", word, str(id), *text)
 
     def made(why: str, text: str, next: str) -> StuckTask:
-        return StuckTask(task, why, level, at, text, next)
+        return StuckTask(task, why, level, format_at(at), text, next)
 
     if decided_by is not None:
         return made("orphaned", f"its result came {waited}, and the session of {asks}, who asked for it, has ended",

@@ -12,7 +12,6 @@ from ..outcome import command
 from ..sync import autosync, fences
 from ..text.sanitize import is_blank
 from . import CALL, stored_tasks, task_records, task_roles, task_rules, task_state, task_work
-from .task_records import TaskChange
 from .task_work import refuse, sender_of, unchanged, write
 
 TYPE_CHECKING = False
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from ..order.task import FoldedTask
     from ..records.record_types import ShownSignal
     from ..store import Store
-    from .task_records import EventContent
+    from .task_records import EventContent, TaskChange
 
     class LaunchFacts(TypedDict, total=False):
         """What a launcher may say of a launch.
@@ -95,26 +94,20 @@ def cancel(store: Store, caller: Caller, task_id: str, *, reason: str | None = N
         refuse(
             task, ("not-the-caller", f"can only be canceled by {task.caller[0]}, or by a person with its key")
         )
-    wish, line = task_records.event_line(store, caller, task, "cancel", {"reason": reason})
-    lines = [line]
-    if task_rules.may_cancel_at_once(task) and task_rules.seal(task, sender_of(caller)) is None:
-        fields: EventContent = {"outcome": wish, "answers_digest": digest(line[1]), "state": "canceled"}
-        _, seal_line = task_records.event_line(store, caller, task, "seal", fields, more_seen=[wish])
-        lines.append(seal_line)
-    told = task_records.about(store, caller, task, "cancel", {"reason": reason})
-    lines += told.lines
-    appended = task_records.record(
-        store, caller, lines, f"cancels {task.record['task_id']}", task.record, text=reason or ""
+
+    def sealed(_: FoldedTask, wish: str, line: bytes) -> Sequence[tuple[str, bytes]]:
+        if not task_rules.may_cancel_at_once(task) or task_rules.seal(task, sender_of(caller)) is not None:
+            return []
+        fields: EventContent = {"outcome": wish, "answers_digest": digest(line), "state": "canceled"}
+        return [task_records.event_line(store, caller, task, "seal", fields, more_seen=[wish])[1]]
+
+    found = write(
+        store, caller, task, "cancel", {"reason": reason}, "cancels", text=reason or "", beside=sealed
     )
-    told.announce(store)
     _delete_fence(store, task)
-    after = task_state.load_task(store.db(), task.record["task_id"]) or task
-    found = TaskChange(task.record["task_id"], wish, "cancel", after.state, task_roles.fields_of(after))
-    found.recorded, found.commit = True, appended.commit
     if task.holder is not None:
-        found.warnings = [f"{task.holder.sender[0]} has it; it is canceled when they give it back."]
-    found.told = told.names
-    found.warnings += told.not_sent(store)
+        wait = f"{task.holder.sender[0]} has it; it is canceled when they give it back."
+        found.warnings = [wait, *found.warnings]
     return found
 
 
@@ -188,8 +181,6 @@ def close(store: Store, caller: Caller, task_id: str, reason: str, *, state: str
 def _delete_fence(store: Store, task: FoldedTask) -> None:
     """Delete the fence of a task that is over now, with those of others that a killed process has left."""
     if task_rules.is_once(task):
-        from . import task_work
-
         task_work.delete_fences(store)
 
 

@@ -221,41 +221,25 @@ _PROPOSAL = "s.thread = ? AND s.intent = 'PROPOSE' AND s.sender = ? AND json_ext
 
 
 class TaskSignal(Struct):
-    """The signal about an event, to be recorded with it.
+    """The signal about an event, to be recorded with it: its line with its stream, and its recipients."""
 
-    Attributes:
-        lines: The line of the signal with its stream.
-        resolved: Its recipients.
-    """
-
-    lines: list[tuple[str, bytes]] = []
-    resolved: Sequence[Resolved] = ()
+    line: tuple[str, bytes]
+    resolved: Sequence[Resolved]
 
     @property
     def names(self) -> list[str]:
-        """The names of its recipients; empty if it tells nobody."""
-        return [each.display_name or each.address for each in self.resolved] if self.lines else []
+        """The names of its recipients."""
+        return [each.display_name or each.address for each in self.resolved]
 
-    def not_sent(self, store: Store) -> list[str]:
-        """Return that it is only in this clone, if it is for somebody in another one."""
-        if not self.lines:
-            return []
+    def announce(self, store: Store) -> list[str]:
+        """Raise the flags of the recipients, after the line was recorded; return that it is only here, if it is for somebody in another clone."""
         from ..agents import addressing
-
-        record = records.read_kind("signal", self.lines[0][1])
-        assert record is not None  # it was checked as it was made
-        return addressing.not_sent(store, record["signal_id"], self.resolved)
-
-    def announce(self, store: Store) -> None:
-        """Raise the flags of the recipients, after the lines were recorded."""
-        if not self.lines:
-            return
         from ..signals import send
 
-        for _, line in self.lines:
-            record = records.read_kind("signal", line)
-            assert record is not None  # it was checked as it was made
-            send.announce(store, record, self.resolved)
+        record = records.read_kind("signal", self.line[1])
+        assert record is not None  # it was checked as it was made
+        send.announce(store, record, self.resolved)
+        return addressing.not_sent(store, record["signal_id"], self.resolved)
 
 
 def about(
@@ -264,8 +248,8 @@ def about(
     task: FoldedTask,
     event: str,
     content: EventContent,
-) -> TaskSignal:
-    """Return the signal that tells the other side of a delegation or handoff about an event; without lines if it tells nobody.
+) -> TaskSignal | None:
+    """Return the signal that tells the other side of a delegation or handoff about an event; None if it tells nobody.
 
     Args:
         event: The event, with the fields in `content`.
@@ -273,7 +257,6 @@ def about(
     Raises:
         UsageError: A text is invalid (RecordError, SecretError), or another agent's REJECT.
     """
-    found = TaskSignal()
     what = content.get("state") or "" if event == "status" else event
     text = content.get("message") or content.get("reason") or ""
     word = WORDS.get(what)
@@ -286,14 +269,14 @@ def about(
         or not to
         or not (task.record["purpose"] in TELLING or (tells_caller(task) and task.caller[0] in to))
     ):
-        return found
+        return None
     from ..agents import addressing, descriptions  # most events of a task tell nobody
     from ..signals import send
 
-    found.resolved = addressing.from_addresses(store, to)
-    said = _said(word, text) or what
+    resolved = addressing.from_addresses(store, to)
+    said = cut(": ".join(filter(None, (word, text))), MESSAGE_MAX) or what
     context = _context(store, task)
-    fields: Any = send.addressed(store, caller, said, found.resolved, context, None)
+    fields: Any = send.addressed(store, caller, said, resolved, context, None)
     fields |= thread_fields(task.record)
     decision = "REJECT" if what == "rejected" else "AGREE" if is_acceptance else None
     fields["intent"] = decision if decision is not None and context is not None else "INFO"
@@ -302,17 +285,12 @@ def about(
         fields["after"] = context.seen_by(caller)
     send.set_recorder(store, caller, fields, insist=False)
     fields["sender_headline"] = descriptions.headline_of_caller(store, store.db(), caller)
-    found.lines.append(store.line("signal", fields))
-    return found
+    return TaskSignal(store.line("signal", fields), resolved)
 
 
 def tells_caller(task: FoldedTask) -> bool:
     """Return whether the caller of a task learns of its result by a signal."""
     return task.record["purpose"] == DELEGATION or (task.record.get("payload") or {}).get(TELL) is True
-
-
-def _said(word: str, text: str) -> str:
-    return cut(": ".join(filter(None, (word, text))), MESSAGE_MAX)
 
 
 def thread_fields(task: Mapping[str, Any]) -> dict[str, str]:
@@ -322,16 +300,6 @@ def thread_fields(task: Mapping[str, Any]) -> dict[str, str]:
         **{name: task[name] for name in shared if task.get(name)},
         "delegation_id": task["task_id"],
     }
-
-
-def is_by_caller(signal: SignalRecord, task: FoldedTask) -> bool:
-    """Return whether the session that wrote a task sent a signal: anybody may name a task in one."""
-    return (signal["sender_identity"], signal.get("sender_session") or None) == task.caller
-
-
-def first_line(text: str) -> str:
-    """Return the first line of a text, as a reason."""
-    return cut(sanitize(text.strip().partition("\n")[0]), REASON_MAX)
 
 
 def _other_side(store: Store, task: FoldedTask, caller: Caller, event: str) -> list[str]:
@@ -420,24 +388,22 @@ def of_reply(
         ):
             _put(store, caller, task, "message", {"message": fields["message"]}, found, fields)
         return found
-    is_asked = is_by_caller(about, task) and any(each in about["recipients"] for each in caller.ids)
+    by_caller = (
+        about["sender_identity"],
+        about.get("sender_session") or None,
+    ) == task.caller  # anybody may name a task
+    is_asked = by_caller and any(each in about["recipients"] for each in caller.ids)
     if not is_asked or fields["intent"] not in ("AGREE", "REJECT"):
         return found
     if fields["intent"] == "REJECT":
         _reject(store, caller, task, found, fields)
-    elif _may_take(store, caller, task):
+        return found
+    sender = (caller.reader, caller.session_id)
+    is_free = task_rules.own_take(task, sender) is None
+    if is_free and task_rules.take(task, sender, caller.ids, store.now()) is None:
         found.warnings = [f"AGREE does not take {task_id}; `gitmem task take` does."]
         found.next = [command("gitmem", "task", "take", task_id)]
     return found
-
-
-def _may_take(store: Store, caller: Caller, task: FoldedTask) -> bool:
-    """Return whether the caller may take a task that it does not have."""
-    sender = (caller.reader, caller.session_id)
-    return (
-        task_rules.own_take(task, sender) is None
-        and task_rules.take(task, sender, caller.ids, store.now()) is None
-    )
 
 
 def _reject(store: Store, caller: Caller, task: FoldedTask, found: TaskAnswer, fields: SignalFields) -> None:
@@ -456,7 +422,7 @@ def _reject(store: Store, caller: Caller, task: FoldedTask, found: TaskAnswer, f
         content: EventContent = {
             "state": "rejected",
             "message": text,
-            "reason": first_line(text),
+            "reason": cut(sanitize(text.strip().partition("\n")[0]), REASON_MAX),
         }
         _put(store, caller, task, "status", content, found, fields)
         is_only = task.record.get("agent") is not None

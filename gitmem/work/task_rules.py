@@ -313,7 +313,8 @@ class Above:
         above: str | None = chain[-1] if chain else None
         while above is not None and above not in ids and len(ids) <= CHAIN_MAX:
             ids.append(above)
-            above = stored_tasks.parent_of(db, above)
+            row = stored_tasks.row_of(db, above, "parent")
+            above = row[0] if row is not None else None
         self.root = ids[-1] if ids else None
         self.is_ring = above in ids
         self.is_deep = max(len(chain), len(ids)) > CHAIN_MAX

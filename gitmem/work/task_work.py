@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from .task_records import EventContent, TakeFacts
     from .task_rules import Refusal
 
-    # Returns the lines that are recorded with a new event of a task, which has this id.
-    Beside = Callable[[FoldedTask, str], Sequence[tuple[str, bytes]]]
+    # Returns the lines that are recorded with a new event of a task, which has this id and line.
+    Beside = Callable[[FoldedTask, str, bytes], Sequence[tuple[str, bytes]]]
 
 
 RETRYABLE = (
@@ -336,21 +336,22 @@ def write(
     id, line = task_records.event_line(store, caller, task, event, fields, more_seen=more_seen or ())
     title = text.strip().partition("\n")[0] or task.record["task_id"]
     told = task_records.about(store, caller, task, event, fields)
-    lines = [line, *(beside(task, id) if beside is not None else ()), *told.lines]
+    lines = [line, *(beside(task, id, line[1]) if beside is not None else ())]
+    lines += [told.line] if told is not None else []
     appended = task_records.record(
         store, caller, lines, f"{what} {title}", task.record, text=text, deferred=deferred
     )
-    told.announce(store)
+    only_here = told.announce(store) if told is not None else []
     after = task_state.load_task(store.db(), task.record["task_id"]) or task
     found = TaskChange(task.record["task_id"], id, event, after.state, task_roles.fields_of(after, id))
     found.reported = fields.get("state") if event == "status" else None
     found.recorded, found.commit = True, appended.commit
     found.is_answer = event == "message" and after.state == SUBMITTED and after.holder is not None
-    found.told = told.names
+    found.told = told.names if told is not None else []
     found.warnings = [
         *([caller.remark] if caller.remark else []),
         *collisions.about_result(after, id),
-        *told.not_sent(store),
+        *only_here,
     ]
     return found
 
