@@ -124,14 +124,16 @@ def hand_over(
     options = _options(store, to, wu, found, bundled)
     options["wu"] = wu or caller.wu_id
 
+    text = message or _next_steps_of(bundled)
+
     def said(fields: Mapping[str, Any]) -> str:
         show, accept = (command("gitmem", "task", word, fields["task_id"]) for word in ("show", "take"))
         has = handoffs.counts(fields) or "no tasks"
-        text = f"{fields['message']}\n\nI hand over {has}: {show}. To accept: {accept}"
-        return text if len(text.encode()) <= MESSAGE_MAX_BYTES else str(fields["message"])
+        whole = f"{text}\n\nI hand over {has}: {show}. To accept: {accept}"
+        return whole if len(whole.encode()) <= MESSAGE_MAX_BYTES else text
 
     made = new_task.create(
-        store, caller, message or _next_steps_of(bundled), signaled=found.signaled, said=said, dry_run=dry_run, **options
+        store, caller, text, signaled=found.signaled, said=said, dry_run=dry_run, **options
     )  # fmt: skip
     made.warnings += [each for each in warnings if each not in made.warnings]
     made.signaled = made.signaled or [each.display_name or each.address for each in found.signaled]
