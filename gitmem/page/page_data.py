@@ -15,7 +15,7 @@ from ..git import history
 from ..history import open_work, overlap
 from ..history.commits import MadeHere, find_makers, recorded
 from ..history.figures import statistics
-from ..history.overlap import decoded
+from ..history.overlap import Refs, decoded
 from ..index import entities
 from ..index.catch_up import WithoutCollector
 from ..index.index_file import StepLimit
@@ -29,7 +29,6 @@ from ..signals import gate
 from ..signals.thread_list import ManyThreads, Selection
 from ..signals.threads import initiatives_of
 from ..work import task_state
-from ..work.branches import Refs
 from .board import (
     SHORT_MAX,
     SIGNALS_MAX,

@@ -7,24 +7,25 @@ import time
 from functools import partial
 
 from .. import local_files
+from .. import repo as repo_module
 from ..agents import audits, delivery, edited_paths, heartbeats, presence
 from ..agents.heartbeats import ONLY_OWN
 from ..commit_message import cut, sanitize
-from ..errors import UsageError
+from ..errors import GitmemError, UsageError
+from ..git.branches import TooManyFilesError, uncommitted_files
 from ..index import index_file
 from ..log.lines import format_at
 from ..order import claim as claim_fold
 from ..outcome import Outcome, Struct, command
-from ..repo import is_gone
 from ..settings import BLOCK, GUARD, OFF, WARN
 from ..text.digests import sha256
 from ..text.sanitize import first_of, is_blank, minute, sanitize_for_model
-from . import branches, claims, tables
+from . import claims, tables
 from .claims import ClaimRow, contest_text, paths_text, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from ..agents.caller import Caller
     from ..agents.edited_paths import EditedPaths
@@ -186,12 +187,63 @@ def _update(store: Store) -> None:
     heartbeats.note_claims(db, newest, again)
 
 
+WORKTREES_MAX = 50
+WORKTREE_SECONDS = 10.0
+
+
+class Checkout(Struct):
+    """A worktree of this clone: its folder, branch, commit and uncommitted files."""
+
+    folder: str
+    branch: str | None
+    head: str | None
+    files: Sequence[str]
+
+
+def checkouts(store: Store, remaining: Callable[[], float]) -> tuple[list[Checkout], list[str]]:
+    """Return the worktrees of this clone, and a sentence about each whose uncommitted files are not known."""
+    common = store.repo.common
+    try:
+        linked = sorted(os.listdir(os.path.join(common, "worktrees")))
+    except OSError:
+        linked = []
+    folders = [common, *(os.path.join(common, "worktrees", name) for name in linked)]
+    found, warnings = [], []
+    for git_dir in folders[:WORKTREES_MAX]:
+        try:
+            own = store.repo if git_dir == store.repo.git_dir else repo_module.find(common, git_dir=git_dir)
+            top = own.worktree
+            if top is None or top == common or not os.path.isdir(top):
+                continue
+            head, branch = store.git.head(git_dir)
+            seconds = max(0.01, min(WORKTREE_SECONDS, remaining()))
+            files = uncommitted_files(common, git_dir, top, seconds)
+        except TooManyFilesError:
+            warnings.append(
+                f"Uncommitted files of {sanitize(top or git_dir)} were left out: there are too many."
+            )
+            files = []
+        except GitmemError:
+            files = None
+        if files is None:
+            warnings.append(
+                f"Uncommitted files of {sanitize(git_dir)} were left out: git could not list them."
+            )
+            continue
+        found.append(Checkout(top or "", branch, head, files))
+    if len(folders) > WORKTREES_MAX:
+        warnings.append(
+            f"{len(folders) - WORKTREES_MAX} worktrees were left out: at most {WORKTREES_MAX} are compared."
+        )
+    return found, warnings
+
+
 def _see(store: Store, new: Collection[StandingClaim]) -> None:
     """Note when this clone first sees claims, and which of the files that they cover have been changed before, and tell who did."""
     if not new:
         return
     until = time.monotonic() + CHANGES_SECONDS
-    places, _ = branches.checkouts(store, lambda: until - time.monotonic())
+    places, _ = checkouts(store, lambda: until - time.monotonic())
     given = [(place.folder, [(each, claims.normal(each)) for each in place.files]) for place in places]
     budget = claims.Budget(CHANGES_STEPS)
     for claim in sorted(new, key=lambda each: each.weight):
@@ -214,7 +266,7 @@ def _only_own(store: Store, found: Collection[StandingClaim]) -> Iterable[str]:
     for where, sessions in worktrees.items():
         name = "in-" + (where.rpartition(" ")[0] or where)
         own_only = len(sessions) == 1 and all(each.claim.owner[1] in sessions for each in found)
-        if own_only and heartbeats.is_safe(name) and not is_gone(where, store.repo.common):
+        if own_only and heartbeats.is_safe(name) and not repo_module.is_gone(where, store.repo.common):
             yield name
 
 

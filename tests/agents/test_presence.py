@@ -14,6 +14,7 @@ from gitmem import records, views
 from gitmem.agents import addressing, caller, lifecycle, presence, roster
 from gitmem.agents.caller import CallerClaims, of_session
 from gitmem.errors import UsageError
+from gitmem.history import overlap
 from gitmem.index import catch_up
 from gitmem.index.index_file import Index
 from gitmem.log.lines import CommitMessage
@@ -23,7 +24,6 @@ from gitmem.records.ids import own_id
 from gitmem.store import Store
 from gitmem.text.addresses import words_of
 from gitmem.text.name_matching import fold, mixes_scripts, strip_numbers
-from gitmem.work import branches
 
 from ..empty_index import empty_index, index_of
 from ..sandbox import HOUR, MINUTE, Clock, acting, annas, new_repo, open_store, say, worktree
@@ -413,7 +413,7 @@ def _pieces(store: Store) -> list[Section]:
         pytest.param(lambda store: _ids(presence.shown(store, all=True).values()), MOST, id="all"),
         pytest.param(lambda store: _ids(presence.of_identity(store, DEVELOPER)), MOST, id="identity"),
         pytest.param(_listed, roster.HOLDERS_MAX, id="roles"),
-        pytest.param(lambda store: _ids(*branches.sessions_by_branch(store).values()), MOST, id="branches"),
+        pytest.param(lambda store: _ids(*overlap.sessions_by_branch(store).values()), MOST, id="branches"),
         pytest.param(lambda store: [each.id for each in _pieces(store)], MOST, id="context"),
     ],
 )

@@ -65,7 +65,7 @@ GITS = {  # modules that read git's and users' small files, following links as g
     "gitmem/clients/git_hook.py", "gitmem/git/branches.py", "gitmem/git/files.py",
     "gitmem/git/packs.py", "gitmem/git/history.py",
     "gitmem/git/port.py", "gitmem/git/plumbing.py",
-    "gitmem/calls/worktree_runs.py", "gitmem/work/branches.py", "gitmem/repo.py",
+    "gitmem/calls/worktree_runs.py", "gitmem/history/overlap.py", "gitmem/repo.py",
     "gitmem/signals/watch.py", "gitmem/local_files.py", "gitmem/sync/autosync.py",
     "gitmem/sync/sync_remotes.py",
 }  # fmt: skip

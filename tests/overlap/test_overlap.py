@@ -14,7 +14,6 @@ from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
 from gitmem.history import overlap
 from gitmem.store import Store
-from gitmem.work import branches
 
 from ..conftest import Git
 from ..git_on_path import GitOnPath
@@ -255,12 +254,12 @@ def test_many_branches_are_cut_to_the_latest(git: Git, repo: Path, store: Store)
     tree = git("write-tree", cwd=repo).strip()
     base = git("rev-parse", "main", cwd=repo).strip()
     lines = []
-    for number in range(branches.BRANCHES_MAX + 20):
+    for number in range(overlap.BRANCHES_MAX + 20):
         oid = git("commit-tree", tree, "-p", base, "-m", str(number), cwd=repo).strip()
         lines.append(f"create refs/heads/b{number:03} {oid}\n")
     git("update-ref", "--stdin", cwd=repo, input="".join(lines))
     found = overlap.overlap(store)
-    assert found.compared == branches.BRANCHES_MAX
+    assert found.compared == overlap.BRANCHES_MAX
     assert "recent branches were left out" in " ".join(found.warnings)
 
 
