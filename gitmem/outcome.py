@@ -91,6 +91,27 @@ class Outcome(Struct):
         return {name: plain(getattr(self, name)) for name in self._names()}
 
 
+class Written(Outcome, kw_only=True):
+    """Base of the outcomes of operations that write.
+
+    Attributes:
+        commit: The commit of what was written; None until there is one.
+        recorded: Whether something was written.
+        warnings: What the writer should know.
+        next: The commands to run next.
+    """
+
+    commit: str | None = None
+    recorded: bool = False
+    warnings: list[str] = []
+    next: list[str] = []
+
+    def as_json(self) -> dict[str, object]:
+        """Return the JSON form, in which the fields of this class are the last."""
+        found = super().as_json()
+        return found | {name: found.pop(name) for name in Written._lay_out()[0]}
+
+
 class PartOfAnswer(Outcome):
     """A part of several answers, which they show as lines.
 

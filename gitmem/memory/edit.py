@@ -6,7 +6,7 @@ from .. import records
 from ..commit_message import cut, sanitize
 from ..errors import UsageError
 from ..order.node import VersionedNode
-from ..outcome import OneStep, Outcome, Struct, command
+from ..outcome import OneStep, Struct, Written, command
 from . import anchors, node_fields, reader_store, relations, stored_nodes
 
 TYPE_CHECKING = False
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..agents.caller import Caller
-    from ..log.local_log import Appended as Written
+    from ..log.local_log import Appended
     from ..records.record_types import NodeFields, NodeRecord, PatchContent
     from ..store import Store
 
@@ -142,35 +142,23 @@ LISTED_MAX = 40  # nodes listed in the body of a commit
 MANY = 20_000  # nodes in one call
 
 
-class Created(Outcome):
+class Created(Written, kw_only=True):
     """A new node; `commit` is None until it is committed."""
 
     node: VersionedNode
-    commit: str | None
-    recorded: bool = True
-    warnings: list[str] = []
-    next: list[str] = []
 
 
-class NodesCreated(Outcome):
+class NodesCreated(Written, kw_only=True):
     """New nodes, written in one commit."""
 
     nodes: Sequence[VersionedNode]
-    commit: str | None
-    recorded: bool = True
-    warnings: list[str] = []
-    next: list[str] = []
 
 
-class NodesChanged(Outcome):
+class NodesChanged(Written, kw_only=True):
     """The nodes changed. `dry_run` is always false: it is kept for programs that read it."""
 
     ids: list[str]
-    commit: str | None = None
-    recorded: bool = True
     dry_run: bool = False
-    warnings: list[str] = []
-    next: list[str] = []
 
 
 def create(
@@ -194,8 +182,7 @@ def create(
         StoreError: The store could not be read or written.
     """
     done = append(store, caller, [{"content": content, **options}], private=private)
-    created = Created(done.nodes[0], done.commit)
-    created.warnings = done.warnings
+    created = Created(node=done.nodes[0], commit=done.commit, recorded=True, warnings=done.warnings)
     created.next = [command("gitmem", "show", created.node.id), *done.next]
     return created
 
@@ -231,7 +218,7 @@ def append(
     with OneStep(store, "recording nodes", 0, len(given), len(given)):
         made = make_nodes(store, caller, given)
         done = _record(store, caller, made.lines, made.nodes)
-    appended = NodesCreated(made.nodes, done.commit)
+    appended = NodesCreated(nodes=made.nodes, commit=done.commit, recorded=True)
     for node in made.nodes:
         node.private = private
     appended.warnings = [
@@ -245,7 +232,7 @@ def append(
 
 def _record(
     store: Store, caller: Caller, lines: Sequence[tuple[str, bytes]], nodes: Sequence[VersionedNode]
-) -> Written:
+) -> Appended:
     first = nodes[0]
     if len(nodes) == 1:
         what, text = f"{first.type} {summary_line(first)}", first.content
@@ -312,7 +299,7 @@ def change(
     done = stored_nodes.record(
         store, caller, lines, f"{_change_verb(fields, empty)} {format_ids(found)}", nodes=found
     )
-    changed = NodesChanged(found, done.commit)
+    changed = NodesChanged(ids=found, commit=done.commit, recorded=True)
     changed.warnings = [*filter(None, [caller.remark])]
     if verified or "paths" in fields:
         changed.warnings += anchors.missing_path_warnings(

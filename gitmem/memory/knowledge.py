@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..commit_message import cut, sanitize
 from ..errors import UsageError
 from ..log.lines import format_at
-from ..outcome import Outcome, command
+from ..outcome import Written, command
 from ..records.ids import keyed_id, unit_key
 from . import anchors, node_fields, private_nodes, relations, stored_nodes
 from .edit import LISTED_MAX, summary_line
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..store import Store
 
 
-class Promoted(Outcome, kw_only=True):
+class Promoted(Written, kw_only=True):
     """The result of a promotion.
 
     Attributes:
@@ -40,10 +40,6 @@ class Promoted(Outcome, kw_only=True):
     already_promoted: list[str] = []
     tag: str
     dry_run: bool
-    commit: str | None = None
-    recorded: bool = False
-    warnings: list[str] = []
-    next: list[str] = []
 
     @property
     def promoted_node(self) -> VersionedNode:
@@ -237,7 +233,7 @@ SUPERSEDED = "superseded"
 RESERVE = 400  # bytes for the head, and for the number of remaining nodes
 
 
-class Summarized(Outcome, kw_only=True):
+class Summarized(Written, kw_only=True):
     """A summary, and the nodes it covers.
 
     Attributes:
@@ -251,10 +247,6 @@ class Summarized(Outcome, kw_only=True):
     source_ids: Sequence[str]
     left: int
     kept: dict[str, str] = {}
-    commit: str | None = None
-    recorded: bool = True
-    warnings: list[str] = []
-    next: list[str] = []
 
 
 def summarize(
@@ -307,7 +299,9 @@ def summarize(
     lines = [line, *stored_nodes.patch_lines(store, caller, names, {"summarized_into": summary.id})]
     what = f"sums up {format_count(len(covered))} of {unit}"
     done = stored_nodes.record(store, caller, lines, what, text=content, nodes=[summary.id], wu=unit)
-    found = Summarized(summary=summary, source_ids=names, left=left, kept=kept, commit=done.commit)
+    found = Summarized(
+        summary=summary, source_ids=names, left=left, kept=kept, commit=done.commit, recorded=True
+    )
     found.warnings = [*filter(None, [caller.remark])]
     again = command("gitmem", "mem", "summarize", "--wu", unit)
     found.next = [

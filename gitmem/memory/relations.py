@@ -9,7 +9,7 @@ from __future__ import annotations
 from .. import records
 from ..errors import UsageError
 from ..order.causal import CausalOrder, by_id
-from ..outcome import Outcome, command
+from ..outcome import Written, command
 from ..records.ids import is_id
 from . import node_fields, private_nodes, stored_nodes
 from .stored_nodes import IS_SUMMARIZED
@@ -199,17 +199,13 @@ SUPERSEDES = "supersedes"
 RELATIONS_MAX = 100  # of one node in an answer
 
 
-class RelationResult(Outcome):
+class RelationResult(Written, kw_only=True):
     """A relation that was recorded or removed."""
 
     from_id: str
     to_id: str
     type: str
     removed: bool
-    commit: str | None
-    recorded: bool = True
-    warnings: list[str] = []
-    next: list[str] = []
 
 
 class RelationEvent:
@@ -248,7 +244,9 @@ def relate(
     line_ = line(store, caller, source, kind, target, removed=remove, metadata=metadata)
     verb = f"no longer {kind}" if remove else kind
     done = stored_nodes.record(store, caller, [line_], f"{source} {verb} {target}", nodes=[source, target])
-    related = RelationResult(source, target, kind, remove, done.commit)
+    related = RelationResult(
+        from_id=source, to_id=target, type=kind, removed=remove, commit=done.commit, recorded=True
+    )
     related.warnings = [each for each in (caller.remark, remark, other) if each]
     related.next = [command("gitmem", "show", source)]
     return related

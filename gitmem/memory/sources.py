@@ -10,7 +10,7 @@ from ..commit_message import cut, sanitize
 from ..errors import UsageError
 from ..git import work_tree_files
 from ..log.lines import format_at
-from ..outcome import Outcome, command
+from ..outcome import Outcome, Written, command
 from ..records import SecretError
 from ..records.ids import keyed_id
 from ..text.digests import sha256
@@ -110,7 +110,7 @@ class IndexedFile(Outcome):
     what: str
 
 
-class Indexed(Outcome, kw_only=True):
+class Indexed(Written, kw_only=True):
     """The result of indexing, or of a dry run.
 
     Attributes:
@@ -125,10 +125,6 @@ class Indexed(Outcome, kw_only=True):
     sources_missing: list[str] = []
     problems: list[str] = []
     dry_run: bool
-    commit: str | None = None
-    recorded: bool = False
-    warnings: list[str] = []
-    next: list[str] = []
 
     def count(self, *whats: str) -> int:
         """Count the entries with these results."""

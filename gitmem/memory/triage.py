@@ -13,7 +13,7 @@ from .. import records
 from ..commit_message import cut, sanitize
 from ..errors import UsageError, check_limit
 from ..order.causal import find_cycles
-from ..outcome import Outcome, command
+from ..outcome import Outcome, Written, command
 from ..records.ids import unit_key
 from . import anchors, edit, node_fields, relations, stored_nodes
 from .candidates import SEEN
@@ -171,7 +171,7 @@ class Triaged(Outcome):
         return {**super().as_json(), "total": len(self.discoveries) + len(self.stale_nodes) + self.more}
 
 
-class PromotedToUnit(Outcome):
+class PromotedToUnit(Written, kw_only=True):
     """The specification of a work unit that a discovery becomes.
 
     Attributes:
@@ -179,13 +179,9 @@ class PromotedToUnit(Outcome):
         already: Whether it was closed before.
     """
 
-    def __init__(self, spec: WorkUnitSpec) -> None:
-        self.node_id = spec.discovered_from
-        self.spec = spec
-        self.recorded = self.already = False
-        self.commit: str | None = None
-        self.warnings: list[str] = []
-        self.next: list[str] = []
+    node_id: str
+    spec: WorkUnitSpec
+    already: bool = False
 
 
 def listing(
@@ -321,7 +317,7 @@ def promote(
         title=title,
         lane=lane or source.lane or session_lane or None,
     )
-    found = PromotedToUnit(spec)
+    found = PromotedToUnit(node_id=source.id, spec=spec)
     found.warnings = [*filter(None, [caller.remark])]
     found.recorded = found.already = before is not None
     if unit is not None and before is None:
@@ -357,7 +353,7 @@ def archive(store: Store, caller: Caller, node_ids: Sequence[str], *, reason: st
     hidden = [node for node in stored_nodes.load(db, found) if node.is_hidden]
     gone = {node.id for node in hidden}
     some = [id for id in found if id not in gone]
-    changed = edit.NodesChanged([], recorded=False)
+    changed = edit.NodesChanged(ids=[])
     if some or not found:  # without any id, `change` raises the error
         changed = edit.change(store, caller, some, archived=True, reason=reason.strip())
     else:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..agents import presence
 from ..commit_message import sanitize
 from ..errors import UsageError
-from ..outcome import Outcome, Struct, command
+from ..outcome import Outcome, Struct, Written, command
 from . import decay, reader_store, stored_nodes
 from .decay import HALF_LIFE_MICROS, THRESHOLD, validate
 from .edit import LISTED_MAX
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 URGENT = ("P0", "P1")  # priorities of nodes that are kept while they are open
 
 
-class Archived(Outcome, kw_only=True):
+class Archived(Written, kw_only=True):
     """The result of archiving all decayed nodes, or of a dry run; ids are in order of age, oldest first.
 
     Attributes:
@@ -48,10 +48,6 @@ class Archived(Outcome, kw_only=True):
     threshold: float
     half_life: int
     dry_run: bool
-    commit: str | None = None
-    recorded: bool = False
-    warnings: list[str] = []
-    next: list[str] = []
 
     @property
     def total_processed(self) -> int:
@@ -203,7 +199,7 @@ class Breakdown(Outcome):
     decay_archived: int = 0
 
 
-class CleanupResult(Outcome, kw_only=True):
+class CleanupResult(Written, kw_only=True):
     """The result of a cleanup or of a dry run; ids are in order of age, oldest first.
 
     Attributes:
@@ -218,10 +214,6 @@ class CleanupResult(Outcome, kw_only=True):
     decay_result: Archived | None = None
     bytes_freed: int = 0
     dry_run: bool
-    commit: str | None = None
-    recorded: bool = False
-    warnings: list[str] = []
-    next: list[str] = []
 
     @property
     def compaction_ratio(self) -> float:
@@ -380,16 +372,12 @@ REASON = "deleted by hand"
 UNDO_IDS_MAX = 10  # the most ids in a command that restores them
 
 
-class Deleted(Outcome):
+class Deleted(Written, kw_only=True):
     """The nodes deleted, or to delete in a dry run. Nodes in `already` were deleted before; nothing is written."""
 
     ids: list[str]
-    already: Sequence[str]
+    already: list[str] = []
     dry_run: bool
-    commit: str | None = None
-    recorded: bool = False
-    warnings: list[str] = []
-    next: list[str] = []
 
 
 def delete(
@@ -429,12 +417,12 @@ def delete(
             next=["gitmem mem list", "gitmem mem delete --help"],
         )
     if by_filter:
-        found = Deleted(_matching(store, tags, older_than, wu), (), dry_run=dry_run)
+        found = Deleted(ids=_matching(store, tags, older_than, wu), dry_run=dry_run)
     else:
         named = list(dict.fromkeys(stored_nodes.find_node(db, text, writing=True) for text in node_ids))
         gone = {node.id for node in stored_nodes.load(db, named) if node.deleted}
         ids = [id for id in named if id not in gone]
-        found = Deleted(ids, [id for id in named if id in gone], dry_run=dry_run)
+        found = Deleted(ids=ids, already=[id for id in named if id in gone], dry_run=dry_run)
     found.warnings = [*filter(None, [caller.remark]), *_lasting_node_warnings(store, found.ids)]
     every = [] if dry_run else [*found.ids]
     for ids in reader_store.by_place(store, every) if by_filter else filter(None, [every]):
