@@ -12,7 +12,7 @@ from ..errors import UsageError
 from ..log import ledger
 from ..log.lines import digest
 from ..memory import stored_nodes
-from ..outcome import OneStep, Outcome, command
+from ..outcome import OneStep, Outcome, Written, command
 from ..text.sanitize import first_of
 from . import lumenflow_lines
 from .lumenflow_lines import ConvertedLines, time_of
@@ -20,11 +20,13 @@ from .lumenflow_lines import ConvertedLines, time_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import TypeVar
 
     from ..agents.caller import Caller
     from ..store import Store
 
     Given = Mapping[str, object]
+    Key = TypeVar("Key", str, bytes)
 
 
 SHOWN = 20
@@ -40,7 +42,7 @@ class LineNote(Outcome):
     reason: str
 
 
-class Imported(Outcome):
+class Imported(Written, kw_only=True):
     """The outcome of an import.
 
     `counts` has for `nodes`, `relations`, `signals`, `receipts` and `delegations`: lines `read`, and of those `imported` now,
@@ -50,26 +52,14 @@ class Imported(Outcome):
     of further ones.
     """
 
-    def __init__(self, folder: str, dry_run: bool) -> None:
-        self.folder = folder
-        self.dry_run = dry_run
-        self.counts: dict[str, dict[str, int]] = {
-            kind: dict.fromkeys(COUNTED, 0) for kind in lumenflow_lines.NAMES
-        }
-        self.unread: dict[str, int] = {}
-        self.problems: list[LineNote] = []
-        self.problems_more = 0
-        self.remarks: list[LineNote] = []
-        self.remarks_more = 0
-        self.commit: str | None = None
-        self.recorded = False
-        self.warnings: list[str] = []
-        self.next: list[str] = []
-
-    def count_unread(self, addresses: Iterable[str]) -> None:
-        """Count a signal that these addresses have not read."""
-        for address in addresses:
-            self.unread[address] = self.unread.get(address, 0) + 1
+    folder: str
+    dry_run: bool
+    counts: dict[str, dict[str, int]]
+    unread: dict[str, int] = {}
+    problems: list[LineNote] = []
+    problems_more: int = 0
+    remarks: list[LineNote] = []
+    remarks_more: int = 0
 
     def unread_remark(self) -> str | None:
         """Return the sentence about signals to imported addresses, which name no writer: no session has them."""
@@ -83,17 +73,13 @@ class Imported(Outcome):
 
     def problem(self, file: str, line: int, reason: str) -> None:
         """Add a problem of a line."""
-        if len(self.problems) < SHOWN:
-            self.problems.append(LineNote(file, line, reason))
-        else:
-            self.problems_more += 1
+        self.problems_more += len(self.problems) >= SHOWN
+        self.problems += [LineNote(file, line, reason)] if not self.problems_more else []
 
     def remark(self, file: str, line: int, reason: str) -> None:
         """Add a remark about a line."""
-        if len(self.remarks) < SHOWN:
-            self.remarks.append(LineNote(file, line, reason))
-        else:
-            self.remarks_more += 1
+        self.remarks_more += len(self.remarks) >= SHOWN
+        self.remarks += [LineNote(file, line, reason)] if not self.remarks_more else []
 
 
 def format_count(count: int, kind: str) -> str:
@@ -181,7 +167,8 @@ def import_folder(
         StoreError: A commit failed. Earlier commits of the import stay.
     """
     where = lumenflow_lines.find_folder(folder)
-    found = Imported(where, dry_run)
+    counts = {kind: dict.fromkeys(COUNTED, 0) for kind in lumenflow_lines.NAMES}
+    found = Imported(folder=where, dry_run=dry_run, counts=counts)
     work = _ImportRun(store, where, found)
     for name in lumenflow_lines.other_files(where):
         found.remark(name, 0, "it is not one of the LumenFlow files that gitmem reads")
@@ -326,9 +313,9 @@ class _ImportRun:
         for one in of.values():
             if one.read:  # written by an old LumenFlow, without a line in the file of receipts
                 self._receipt(0, convert_receipts({}, one), before, {})
-            self.found.count_unread(
-                address for address in one.recipients if (address, one.id, DELIVERED) not in before
-            )
+            for address in one.recipients:
+                if (address, one.id, DELIVERED) not in before:
+                    self.found.unread[address] = self.found.unread.get(address, 0) + 1
 
     def import_delegations(self) -> None:
         """Convert delegations. The lines of one id are changes of one delegation."""
@@ -418,18 +405,11 @@ class _ImportRun:
     def _here(self, lines: Iterator[bytes] | Sequence[bytes]) -> set[bytes]:
         """Return those of the lines that the log has, byte for byte."""
         keys = {ledger.key(line): line for line in lines}
-        found: set[bytes] = set()
-        every = list(keys)
-        for start in range(0, len(every), AT_ONCE):
-            some = every[start : start + AT_ONCE]
-            marks = ", ".join("?" * len(some))
-            found |= {
-                keys[key] for (key,) in self.db.execute(f"SELECT key FROM line WHERE key IN ({marks})", some)
-            }
-        return found
+        return {keys[key] for key in self._ids("SELECT key FROM line WHERE key IN ({marks})", keys)}
 
-    def _ids(self, question: str, ids: Mapping[str, object] | set[str]) -> set[str]:
-        found: set[str] = set()
+    def _ids(self, question: str, ids: Iterable[Key]) -> set[Key]:
+        """Return those ids or keys that a question finds, asked for a part of them at a time."""
+        found: set[Key] = set()
         every = list(ids)
         for start in range(0, len(every), AT_ONCE):
             some = every[start : start + AT_ONCE]
@@ -475,14 +455,7 @@ def convert_signal(given: Given, *, allow_secret: bool = False) -> ImportedSigna
         "origin": ORIGIN,
     }
     for name in SAME:
-        value = given.get(name)
-        if value is None or value == "":
-            continue
-        if records.fits("signal", name, value):
-            fields[name] = value
-        else:
-            kept[name] = value
-            remarks.append(f"its {name} is not valid here; it is kept as an additional field")
+        lumenflow_lines.put("signal", fields, kept, remarks, name, given.get(name))
     if kept:
         fields["lumenflow"] = kept
     line = records.line("signal", at, fields, allow_secret=allow_secret)
@@ -524,16 +497,9 @@ def convert_receipts(given: Given, of: ImportedSignal) -> ConvertedLines:
         "answers_digest": digest(of.line),
         "origin": ORIGIN,
     }
-    kept = {}
+    kept: dict[str, object] = {}
     for name in ("delivery_state", "idempotency_key"):
-        value = given.get(name)
-        if value in (None, ""):
-            continue
-        if records.fits("receipt", name, value):
-            fields[name] = value
-        else:
-            kept[name] = value
-            made.remarks.append(f"its {name} is not valid here; it is kept as an additional field")
+        lumenflow_lines.put("receipt", fields, kept, made.remarks, name, given.get(name))
     if kept:
         fields["lumenflow"] = kept
     for each in dict.fromkeys(readers):

@@ -207,6 +207,30 @@ class ConvertedLines(Struct):
     remarks: list[str] = []
 
 
+def put(
+    kind: str,
+    fields: dict[str, object],
+    kept: dict[str, object],
+    remarks: list[str],
+    name: str,
+    value: object,
+    *,
+    given: str | None = None,
+) -> None:
+    """Set a field of a record, or keep a value that does not fit, with a remark.
+
+    Args:
+        given: Its name in LumenFlow, if that is another one.
+    """
+    if value is None or value == "":
+        return
+    if records.fits(kind, name, value):
+        fields[name] = value
+    else:
+        kept[given or name] = value
+        remarks.append(f"its {given or name} is not valid here; it is kept as an additional field")
+
+
 def convert_node(given: Given, *, allow_secret: bool = False) -> ConvertedLines:
     """Return a node. Values without a field in the log stay in its metadata.
 
@@ -499,31 +523,13 @@ def convert_delegation(first: Given, last: Given, *, allow_secret: bool = False)
         ("requested_role", "requested_role"),
         ("requested_ownership_scope", "requested_ownership_scope"),
     ):
-        _put(made, fields, kept, name, given, first.get(given))
+        put("task", fields, kept, made.remarks, name, first.get(given), given=given)
     _put_brief(made, fields, kept, first.get("briefAttestation"))
     fields["message"] = f"{fields.get('wu_id') or id}: delegated in LumenFlow"
     fields["lumenflow"] = {"id": id, **kept}
     made.line = records.line("task", at, fields, allow_secret=allow_secret)
     _add_events(made, last, at)
     return made
-
-
-def _put(
-    made: ConvertedLines,
-    fields: dict[str, object],
-    kept: dict[str, object],
-    name: str,
-    given: str,
-    value: object,
-) -> None:
-    """Set a field of the task, or keep a value that does not fit."""
-    if value is None or value == "":
-        return
-    if records.fits("task", name, value):
-        fields[name] = value
-    else:
-        kept[given] = value
-        made.remarks.append(f"its {given} is not valid here; it is kept as an additional field")
 
 
 def _put_brief(
@@ -534,7 +540,8 @@ def _put_brief(
         return
     brief = dict(given) if isinstance(given, dict) else {"value": given}
     if brief.get("algorithm") == "sha256":
-        _put(made, fields, kept, "brief_digest", "promptHash", brief.get("promptHash"))
+        digest = brief.get("promptHash")
+        put("task", fields, kept, made.remarks, "brief_digest", digest, given="promptHash")
     kept["briefAttestation"] = given
 
 
