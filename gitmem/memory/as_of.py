@@ -12,7 +12,7 @@ from .. import records
 from ..commit_message import cut, sanitize
 from ..errors import ELSEWHERE, UsageError
 from ..index import catch_up, index_file
-from ..log import log_refs, ref
+from ..log import ref
 from ..log.lines import format_at
 from ..outcome import command
 from ..settings import UNITS
@@ -138,9 +138,13 @@ def at(store: Store, text: str | int) -> StoreAsOf:
     if moment is None:
         assert isinstance(text, str)
         named = git.find_commit(store.repo.git_dir, text)
-        if named is not None and _is_of_the_log(store, named, tip):
-            return _of_the_log(store, named)
-        moment = _end_of_second(store, named) if named is not None else _time(text, store.now(), sure=False)
+        # The last microsecond of the second in which a commit was made: git stores whole seconds.
+        made = (git.commit(named).committer.seconds + 1) * SECOND - 1 if named is not None else None
+        if named in ref.GENESES.values():
+            raise _before(store, tip, 0)
+        if named is not None and made is not None and git.contains(tip, named):
+            return StoreAsOf(store, named, made, None, all_of_it=True)
+        moment = made if made is not None else _time(text, store.now(), sure=False)
         head = named
     if moment is None:
         raise _unknown(text)
@@ -158,28 +162,6 @@ def at(store: Store, text: str | int) -> StoreAsOf:
         past.close()
         raise _before(store, tip, moment)
     return past
-
-
-def _is_of_the_log(store: Store, commit: str, tip: str) -> bool:
-    """Return whether a commit is in the log, or was before a sync rebased it: its lines are the same."""
-    if store.git.contains(tip, commit):
-        return True
-    try:
-        log_refs.read(store.log, "", commit, [tip])
-    except log_refs.NotALog:
-        return False
-    return True
-
-
-def _of_the_log(store: Store, commit: str) -> StoreAsOf:
-    if commit in ref.GENESES.values():
-        raise _before(store, str(store.git.tip(ref.LOG_REF)), 0)
-    return StoreAsOf(store, commit, _end_of_second(store, commit), None, all_of_it=True)
-
-
-def _end_of_second(store: Store, commit: str) -> int:
-    """Return the last microsecond of the second in which a commit was made: git stores whole seconds."""
-    return (store.git.commit(commit).committer.seconds + 1) * SECOND - 1
 
 
 def _time(text: str, now: int, *, sure: bool) -> int | None:

@@ -12,7 +12,6 @@ from math import log
 from unicodedata import category, normalize
 
 from ..index.catch_up import last_line
-from ..order.node import SIZE_MAX
 from ..outcome import Struct
 from . import stored_nodes
 
@@ -165,7 +164,6 @@ def _parts(classes: str, start: int, end: int) -> list[tuple[int, int]]:
 VERSION = 3  # of the tables, and of the rules in `tokenize` and `order.node`
 TABLE, ROWS, VOCABULARY = "memory_words", "memory_words_row", "memory_words_vocabulary"
 KEY = TABLE  # in `meta`
-SPLIT_MAX = 4_096  # short texts in the cache
 SIMILAR_LEAST = 4  # letters of a word that similar ones are found for
 COUNTED_MAX = 50_000  # words counted before they are written
 LINES_AT_ONCE = 5_000  # in one transaction: other writers wait for it
@@ -310,7 +308,6 @@ def _replace_rows(db: sqlite3.Connection, ids: Sequence[str]) -> None:
     """Replace the rows of nodes."""
     (row,) = db.execute(f"SELECT coalesce(max(row), 0) FROM {ROWS}").fetchone()
     cache = stored_nodes.PatchCache()
-    split = _Split()
     counts = _Counts(db)
     every = ", ".join(WEIGHTS)
     for some in stored_nodes.batches(ids):
@@ -325,7 +322,7 @@ def _replace_rows(db: sqlite3.Connection, ids: Sequence[str]) -> None:
                 row += 1
                 old[node.id] = row
             rows.append((old[node.id], node.id, node.session_id, node.created))
-            words.append((old[node.id], *_columns(node, split)))
+            words.append((old[node.id], *_columns(node)))
             counts.add(words[-1][1:], 1)
         db.executemany(f"INSERT OR REPLACE INTO {ROWS} VALUES (?, ?, ?, ?)", rows)
         values = ", ".join("?" * (1 + len(WEIGHTS)))
@@ -363,28 +360,7 @@ class _Counts(Struct):
         self._changes.clear()
 
 
-class _Split(Struct):
-    """A cache of texts split into words: thousands of nodes may have the texts of one patch."""
-
-    _known: dict[str, tuple[str, list[str]]] = {}
-
-    def of(self, text: str) -> tuple[str, list[str]]:
-        """Return the words of a text, joined by spaces, and its names as one word each."""
-        found = self._known.get(text)
-        if found is None:
-            names = named(text)
-            found = (
-                " ".join(part for name in names for part in name.parts),
-                [name.whole for name in names if name.whole],
-            )
-            if len(text) <= SIZE_MAX:
-                if len(self._known) > SPLIT_MAX:
-                    self._known.clear()
-                self._known[text] = found
-        return found
-
-
-def _columns(node: VersionedNode, split: _Split) -> tuple[str, ...]:
+def _columns(node: VersionedNode) -> tuple[str, ...]:
     """Return the words of a node by column, in the order of `WEIGHTS`."""
     columns = (
         (node.content,),
@@ -395,13 +371,13 @@ def _columns(node: VersionedNode, split: _Split) -> tuple[str, ...]:
         (node.lane,),
         (node.type,),
     )
-    content, *others = [[split.of(text) for text in texts if text] for texts in columns]
-    whole = dict.fromkeys(name for texts in (content, *others) for _, names in texts for name in names)
+    content, *others = [[name for text in texts if text for name in named(text)] for texts in columns]
+    whole = dict.fromkeys(name.whole for names in (content, *others) for name in names if name.whole)
     return (_joined(content), " ".join(whole), *map(_joined, others))
 
 
-def _joined(texts: Iterable[tuple[str, list[str]]]) -> str:
-    return " ".join(text for text, _ in texts if text)
+def _joined(names: Iterable[NameToken]) -> str:
+    return " ".join(part for name in names for part in name.parts)
 
 
 READ_MAX = 8_192  # characters of a query that are read

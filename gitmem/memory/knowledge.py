@@ -95,11 +95,13 @@ def promote(
         lines += _promote_one(store, caller, source, found)
     new = found.new
     if new and not dry_run:
-        what = f"promotes {_describe(new)} as {word}"
+        what = summary_line(new[0]) if len(new) == 1 else format_count(len(new))
         body = "\n".join(summary_line(each) for each in new[:LISTED_MAX])
+        unit = sources[0].wu_id if len({source.wu_id for source in sources}) == 1 else None
         done = stored_nodes.record(
-            store, caller, lines, what, text=body, nodes=[each.id for each in new], wu=_one_wu(sources)
-        )
+            store, caller, lines, f"promotes {what} as {word}",
+            text=body, nodes=[each.id for each in new], wu=unit,
+        )  # fmt: skip
         found.commit, found.recorded = done.commit, True
     found.next = _next(found, node, wu)
     return found
@@ -159,7 +161,11 @@ def _promote_one(
     for there in [source] if is_one else stored_nodes.load(store.db(), [id]):
         found.promoted_nodes.append(there)
         found.already_promoted.append(there.id)
-        found.warnings += _remarks(source, there)
+        if there.is_hidden or there.content != source.content:
+            state = there.status if there.is_hidden else "of another text"
+            found.warnings.append(
+                f"{there.id} was already promoted, and is {state}: `gitmem mem update` changes it."
+            )
         return []
     fields: NodeFields = {
         "id": id,
@@ -185,20 +191,6 @@ def _promote_one(
     return [line, relations.line(store, caller, id, "discovered_from", source.id, id=edge)]
 
 
-def _remarks(source: VersionedNode, promoted: VersionedNode) -> list[str]:
-    remarks = []
-    if promoted.is_hidden:
-        remarks.append(
-            f"{promoted.id} was already promoted from {source.id}; its status is {promoted.status}."
-        )
-    elif promoted.content != source.content:
-        remarks.append(
-            f"{promoted.id} was already promoted from {source.id}, and one of them has changed since: "
-            "use `gitmem mem update` for the new text."
-        )
-    return remarks
-
-
 def _next(found: Promoted, node: str | None, wu: str | None) -> list[str]:
     if found.dry_run and found.new:
         which = ["--wu", wu] if wu is not None else [str(node)]
@@ -207,15 +199,6 @@ def _next(found: Promoted, node: str | None, wu: str | None) -> list[str]:
     back = [command("gitmem", "mem", "update", *hidden, "--status", "active")] if hidden else []
     show = command("gitmem", "show", found.promoted_nodes[0].id)
     return [*back, show, command("gitmem", "mem", "profile", "--tag", found.tag)]
-
-
-def _describe(nodes: Sequence[VersionedNode]) -> str:
-    return summary_line(nodes[0]) if len(nodes) == 1 else f"{len(nodes)} nodes"
-
-
-def _one_wu(sources: Sequence[VersionedNode]) -> str | None:
-    units = {source.wu_id for source in sources}
-    return units.pop() if len(units) == 1 else None
 
 
 GROUPS = (

@@ -184,21 +184,6 @@ def test_a_commit_that_is_named_counts_whole(desk: Desk, git: Git, repo: Path) -
     assert known(desk, at + HOUR) == []
 
 
-def test_a_commit_that_a_sync_put_elsewhere_is_still_one_of_the_log(desk: Desk, git: Git, repo: Path) -> None:
-    """Its id may stand in an agent's notes; it is not taken for a commit of the project."""
-    desk.write("one")
-    desk.write("two")
-    old = str(desk.tip())
-    git("update-ref", LOG, f"{old}~1", cwd=repo)
-    desk.write("three")
-
-    past = as_of.at(desk.store, old)
-
-    assert contents(past) == ["one", "two"]
-    assert past.head() == (None, None)
-    past.close()
-
-
 def test_what_only_waits_in_a_spool_is_not_known(desk: Desk, repo: Path) -> None:
     """The past is what was committed."""
     desk.write("committed")
