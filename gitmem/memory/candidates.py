@@ -277,12 +277,10 @@ class _Packing:
 
 
 PROFILE, SUMMARIES, WORK, DISCOVERIES = "Project Profile", "Summaries", "WU Context", "Discoveries"
-OTHERS_MAX, OTHER_MAX = (
-    5,
-    3,
-)  # nodes of other clones, and of one writer of them, that rank beside those of this clone
+# Nodes of other clones, and of one writer of them, that rank beside those of this clone.
+OTHERS_MAX, OTHER_MAX = 5, 3
 AFTER_MICROS = 10**18  # how far the others rank below: more than any value
-ROW_FACTOR = 7  # rows read to replace stale ones, as a multiple of the rows that are loaded first
+ROW_FACTOR = 7  # rows read, as a multiple of those that are loaded: the best of other writers may rank below
 
 SEEN = f"n.state < {HIDDEN} AND n.state = 0 AND (n.summarized_into IS NULL OR NOT {IS_SUMMARIZED})"
 _PROJECT = "n.lifecycle = 'project' AND (:lane IS NULL OR n.lane IS NULL OR n.lane = :lane)"
@@ -391,28 +389,16 @@ class CandidateRow(Struct):
     is_file: bool = False
 
 
-class RowQueue:
-    """Rows of which the best are taken first.
+def _best_rows(rows: Iterable[CandidateRow], wanted: int) -> list[CandidateRow]:
+    """Return a number of rows, the best first."""
+    given = sorted(rows, key=_order)
+    if any(not row.author for row in given):
+        _rank_others(given)
+    return sorted(given, key=_order)[:wanted]
 
-    Attributes:
-        counts: The number of all rows by section, also of those that were not read.
-        wanted: The number of rows to take next.
-    """
 
-    def __init__(self, rows: Iterable[CandidateRow], counts: Mapping[str, int], wanted: int) -> None:
-        given = sorted(rows, key=lambda row: (-row.value, row.id))
-        if any(not row.author for row in given):
-            _rank_others(given)
-        self._rows = sorted(given, key=lambda row: (-row.value, row.id))
-        self._start = 0
-        self.counts = dict(counts)
-        self.wanted = wanted
-
-    def take(self) -> list[CandidateRow]:
-        """Return the next rows."""
-        some = self._rows[self._start : self._start + self.wanted]
-        self._start += len(some)
-        return some
+def _order(row: CandidateRow) -> tuple[int, str]:
+    return -row.value, row.id
 
 
 def _rank_others(rows: Sequence[CandidateRow]) -> None:
@@ -450,10 +436,10 @@ class RowReader:
             self._seen += " AND n.id NOT IN (SELECT value FROM json_each(:without))"
         self._live = relations.and_live(self._db)
 
-    def of_project(self, wanted: int) -> list[RowQueue]:
-        """Return the rows of the project, without summaries of the work unit.
+    def of_project(self, wanted: int) -> tuple[list[CandidateRow], dict[str, int]]:
+        """Return the best rows of the project, without summaries of the work unit; and the number of all of them.
 
-        Indexed files that are only named have a queue of their own: no number of them keeps the others from being read.
+        Indexed files that are only named come on top: no number of them keeps the others from being read.
         """
         file = "0" if self._wanted.with_files else _FILE
         every, count = self._rows(f"{_PROJECT} AND ({_OWN_SUMMARY}) IS NOT 1", f"'{PROFILE}'", wanted, file)
@@ -462,11 +448,11 @@ class RowReader:
             # Counted by the columns of an index: the number of all, less that of the summaries of the work unit.
             counts = {PROFILE: self._count(_PROJECT) - self._count(f"{_PROJECT} AND {_OWN_SUMMARY}")}
         rows, files = ([row for row in every if row.is_file is named] for named in (False, True))
-        found = self._with_live_ends(_PROJECT, f"'{PROFILE}'", rows, counts)
-        return [RowQueue(*found, wanted), RowQueue(files, {}, wanted)]
+        self._add_live_ends(_PROJECT, f"'{PROFILE}'", rows, counts)
+        return [*_best_rows(rows, wanted), *_best_rows(files, wanted)], counts
 
-    def of_work_unit(self, wanted: int) -> RowQueue:
-        """Return the rows of the work unit, with its summaries of any lifecycle."""
+    def of_work_unit(self, wanted: int) -> tuple[list[CandidateRow], dict[str, int]]:
+        """Return the best rows of the work unit, with its summaries of any lifecycle; and the number of all by section."""
         rows, count = self._rows(_WORK_UNIT, _SECTION, wanted)
         counts: dict[str, int] = {}
         for row in rows:
@@ -478,7 +464,8 @@ class RowReader:
             counts = {}
             for name, number in grouped:
                 counts[name] = counts.get(name, 0) + number
-        return RowQueue(*self._with_live_ends(_WORK_UNIT, _SECTION, rows, counts), wanted)
+        self._add_live_ends(_WORK_UNIT, _SECTION, rows, counts)
+        return _best_rows(rows, wanted), counts
 
     def _count(self, where: str) -> int:
         return stored_nodes.count(self._db, f"{where} AND {self._seen}{self._live}", self._values)
@@ -540,12 +527,12 @@ class RowReader:
         weight = decay.importance(priority) * (1 + decay.access(count or 0))
         return min(touched, self._now) + int(self._wanted.half_life * log(weight))
 
-    def _with_live_ends(
+    def _add_live_ends(
         self, where: str, section: str, rows: list[CandidateRow], counts: dict[str, int]
-    ) -> tuple[list[CandidateRow], dict[str, int]]:
+    ) -> None:
         """Add what is shown in place of superseded nodes of the selection, unless it is of the selection itself."""
         if not self._live:
-            return rows, counts
+            return
         itself = f"({where}) AND {SEEN}".replace("n.", "e.")
         found = self._db.execute(
             f"SELECT e.id, min({section}), {_AUTHOR.replace('n.', 'e.')}, e.touched, e.priority, a.count FROM superseded u CROSS JOIN node n ON n.id = u.id"
@@ -557,7 +544,6 @@ class RowReader:
             counts[name] = counts.get(name, 0) + 1
             value = self._value(touched, priority, count) if self._wanted.by_decay else touched
             rows.append(CandidateRow(id, name, value if touched <= self._values["until"] else 0, author))
-        return rows, counts
 
 
 FILES = "Indexed Files"
@@ -566,11 +552,10 @@ SECTIONS = (PROFILE, FILES, *UNIT_SECTIONS)
 NODES_MAX = {PROFILE: 10, SUMMARIES: 5}  # as LumenFlow has them
 LINE_MIN = 32  # bytes of the shortest line that a node can have
 LOAD_MIN = 128  # nodes to load at least: the report of omitted nodes must not depend on a small budget
-PROJECT_LOAD = 40  # nodes of the project to load first: some are stale
+PROJECT_LOAD = 40  # nodes of the project to load: some are stale
 TAGS_MAX = 3  # tags in the line of a node
 NAME_MAX = 60  # characters of a writer's name
 NAMES_MAX = 200  # characters of all writers of a node, with the identities of unconfirmed names
-ROUNDS = 3  # of loading more nodes to replace stale ones
 REPLACED_MAX = 2  # superseded nodes in the lines of the node that supersedes them
 REPLACED_TEXT_MAX = 100  # characters
 THREADS, HERE, NODES, LAST = 2, 3, 4, 5  # the first number of ranks, in their order
@@ -588,9 +573,10 @@ def find(store: Store, wanted: Selection, max_size: int) -> Candidates:
     most = max(max_size // LINE_MIN + 1, LOAD_MIN)
     reader = RowReader(store, wanted)
     # In this order: a node of the work unit that stands for one of the project is shown among its own.
-    queues = [reader.of_work_unit(most), *reader.of_project(PROJECT_LOAD)]
-    counts = {section: sum(queue.counts.get(section, 0) for queue in queues) for section in SECTIONS}
-    best = sorted(_best(store, queues, wanted), key=lambda each: (-each[0].value, each[0].id))
+    own, counts = reader.of_work_unit(most)
+    project, of_project = reader.of_project(PROJECT_LOAD)
+    counts = {section: counts.get(section, 0) + of_project.get(section, 0) for section in SECTIONS}
+    best = sorted(_with_nodes(store, [*own, *project], wanted), key=lambda each: _order(each[0]))
     nodes = [node for _, node, _ in best]
     again = repeated(nodes)
     replaced = replaced_lines(store.db(), [node.id for node in nodes])
@@ -638,26 +624,13 @@ def is_indexed_file(node: VersionedNode) -> bool:
     return isinstance(node.metadata.get("source_path"), str)
 
 
-def _best(
-    store: Store, queues: Sequence[RowQueue], wanted: Selection
+def _with_nodes(
+    store: Store, rows: Sequence[CandidateRow], wanted: Selection
 ) -> Iterator[tuple[CandidateRow, VersionedNode, str | None]]:
-    """Yield the best rows with their nodes and the text about stale files, unordered.
-
-    A stale node ranks lower, so one more node is loaded for each that may be stale. One call of git checks all.
-    """
-    nodes: dict[str, VersionedNode] = {}
-    taken: list[CandidateRow] = []
-    for _ in range(ROUNDS):
-        for queue in queues:
-            rows = queue.take()
-            taken += rows
-            some = stored_nodes.load(store.db(), [row.id for row in rows])
-            nodes |= {node.id: node for node in some}
-            queue.wanted = sum(1 for node in some if node.paths)
-        if not any(queue.wanted for queue in queues):
-            break
+    """Yield rows with their nodes and the text about stale files, unordered: a stale node ranks lower."""
+    nodes = {node.id: node for node in stored_nodes.load(store.db(), [row.id for row in rows])}
     stale = anchors.stale(store, nodes.values())
-    for row in taken:
+    for row in rows:
         if row.id in nodes:
             words = stale.get(row.id)
             row.value -= decay.stale_age(wanted.half_life) if words else 0

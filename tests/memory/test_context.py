@@ -15,7 +15,7 @@ from gitmem import records
 from gitmem.agents import lifecycle
 from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
-from gitmem.memory import anchors, candidates, context, decay, edit, knowledge, relations, sources
+from gitmem.memory import candidates, context, decay, edit, knowledge, relations, sources
 from gitmem.memory.context import Context
 from gitmem.signals import inbox, send
 from tests.profiles import up_to
@@ -306,7 +306,6 @@ def test_by_decay_counts_priority_and_readings(desk: Desk) -> None:
 
 @pytest.mark.usefixtures("commits")
 def test_a_stale_node_ranks_lower_and_says_so(desk: Desk, repo: Path, git: Any) -> None:
-    """Also where others that were not looked at at first come before it then."""
     stale = desk.write("about a file", paths=["README"])
     (repo / "README").write_text("Another text.\n")
     git("commit", "--quiet", "-am", "Change it", cwd=repo)
@@ -321,22 +320,6 @@ def test_a_stale_node_ranks_lower_and_says_so(desk: Desk, repo: Path, git: Any) 
     least = of(desk, roster=False, max_size=found.bytes - 20)
     assert found.included["WU Context"] == ["mem-older", "mem-oldest"]
     assert "mem-older" in least.block
-
-
-def test_where_stale_ones_fall_back_younger_ones_are_looked_for(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(candidates, "LOAD_MIN", 1)
-    for number in range(30):
-        raw(desk.store, "node", id=f"mem-{number:04}", wu_id=WU, at=START + number, content="c", paths=["x"])
-    behind = {f"mem-{number:04}" for number in range(20, 30)}
-    monkeypatch.setattr(anchors, "stale",
-                        lambda store, nodes: {each.id: "stale (x)" for each in nodes if each.id in behind})  # fmt: skip
-
-    found = of(desk, roster=False, max_size=500)
-
-    assert found.left_out and not behind & set(found.nodes)
-    assert found.nodes[0] == "mem-0019"
 
 
 # The budget
