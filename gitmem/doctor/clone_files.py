@@ -15,7 +15,7 @@ from ..calls import a2a_files
 from ..errors import StoreError
 from ..index import catch_up, index_file
 from ..index.index_file import Index, StepLimit, sqlite3
-from ..log import committer, ref, write_ahead
+from ..log import ref, write_ahead
 from ..memory import private_nodes
 from ..outcome import command
 from ..store import Store
@@ -175,26 +175,6 @@ class Repository(Check):
                 "git",
                 "Install git 2.36 or later.",
             )
-
-
-class Packs(Check):
-    """Small packs that automatic packing has left."""
-
-    codes = fixes = ("many-packs",)
-
-    def check(self) -> Iterator[Finding]:
-        count = committer.excess_packs(self.store.log)
-        if count:
-            yield note(
-                "many-packs",
-                f"The log's objects are in {count:,} small packs, which makes git slow.",
-                self.store.repo.common,
-                "--fix combines them. Commands do this automatically if there is disk space and git can run.",
-            )
-
-    def fix(self) -> Iterator[Fixed]:
-        """Combine the packs into one."""
-        yield "many-packs", "", f"{committer.combine_packs(self.store.log):,} packs were combined."
 
 
 def move_aside(store: Store, path: str, *, folder: str | None = None) -> str:

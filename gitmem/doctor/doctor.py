@@ -282,7 +282,6 @@ CHECKS: tuple[type[Check], ...] = (
     clone_files.OtherKeys,
     clone_files.GatewayFiles,
     log_ref.Roles,
-    clone_files.Packs,
     clone_files.Settings,
     log_ref.Autosync,
     Hooks,
@@ -305,7 +304,6 @@ FIXES: dict[type[Check], tuple[str, ...]] = {
     wal_lines.LostKeys: (),  # before a new key is made: whose lines wait was said before
     clone_files.WriterKey: (),
     clone_files.IndexContent: (),
-    clone_files.Packs: (),
     MergeDriver: (),
     Hooks: (),
 }

@@ -163,7 +163,6 @@ def _clean(text: str) -> str:
 
 
 OBJECTS_AT_ONCE = 2_000  # take some hundredths of a second, less than starting a process
-BACKLOG_FACTOR = 3  # times the number of packs that one run merges
 
 
 def pack_if_due(log: LocalLog, start: Callable[[], object] | None) -> None:
@@ -196,12 +195,6 @@ def combine_packs(log: LocalLog) -> int:
         return 0
     with lock:
         return packs.combine(log.repo.common)
-
-
-def excess_packs(log: LocalLog) -> int:
-    """Return the number of the log's packs if it is far too high, else 0."""
-    count = len(packs.own_packs(log.repo.common))
-    return count if count > BACKLOG_FACTOR * packs.PACKS_MAX else 0
 
 
 WAITS = "the records are kept and wait for their commit"

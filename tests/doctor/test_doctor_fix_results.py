@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.agents import heartbeats, lifecycle
-from gitmem.agents.caller import CallerClaims
 from gitmem.clients.install import ClientStatus, HookStatus, ScopeStatus
 from gitmem.doctor import doctor, wal_lines
 from gitmem.doctor.doctor import Report
@@ -80,22 +78,6 @@ def test_the_index_is_built_anew(clone: Clone, accident: Callable[[Clone], None]
     clone.store.leave_index()
     assert clone.store.db().execute("SELECT count(*) FROM line").fetchone() == (2,)
     assert not doctor.fix(clone.store).findings
-
-
-def test_a_session_hears_again_of_what_waits_for_it(clone: Clone) -> None:
-    """Somebody emptied the folder of flags."""
-    session = lifecycle.start(clone.store, CallerClaims(identity="d:e:f"), name="Planck")
-    signal(clone, "sig-bbbbbbbbbbbb", "for you", recipients=["d:e:f"])
-    clone.store.db()
-    flag = Path(heartbeats.flag(clone.store.repo.state, session.session_id))
-    assert flag.exists() and not doctor.examine(clone.store).findings
-    flag.unlink()
-
-    assert doctor.examine(clone.store).status == 1
-    found = doctor.fix(clone.store)
-
-    assert (only(found).code, only(found).state) == ("queue", "fixed")
-    assert flag.exists()
 
 
 def test_what_waits_is_committed(clone: Clone) -> None:
@@ -226,7 +208,7 @@ def test_what_could_not_be_read_is_said_in_words(clone: Clone, monkeypatch: pyte
     def missing(*_: object) -> None:
         raise KeyError("a" * 40)
 
-    monkeypatch.setattr(doctor.clone_files.Packs, "check", missing)
+    monkeypatch.setattr(doctor.clone_files.Settings, "check", missing)
     (said,) = [each.what for each in doctor.examine(clone.store).findings if each.code == "not-checked"]
     assert said == f"Some checks could not run: cannot read object {'a' * 40}."
 

@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.doctor import doctor
-from gitmem.doctor.doctor import Report
 from gitmem.errors import GitmemError
 from gitmem.git import packs as packing
 from gitmem.git.objects import Draft, Signature, TreeEntry
@@ -268,22 +266,3 @@ def _run(main: object, *args: str) -> str:
         assert main.main(list(args)) == 0  # type: ignore[attr-defined]
     streams.flush()
     return streams.buffer.getvalue().decode()  # type: ignore[attr-defined]
-
-
-def test_doctor_tells_of_what_piles_up_and_unites_it(repo: Path) -> None:
-    """Where the background never gets to it."""
-    store = open_store(repo)
-    for number in range(4):
-        speak(store, f"text-{number}")
-    assert not _packs_found(doctor.examine(store))
-    pile_up(repo, committer.BACKLOG_FACTOR * packing.PACKS_MAX, 1)
-    assert _packs_found(doctor.examine(store)) == ["many-packs"]
-
-    report = doctor.fix(store)
-    assert [each.code for each in report.findings if each.state == "fixed"] == ["many-packs"]
-    assert len(packing.own_packs(str(repo / ".git"))) == 1
-    assert not _packs_found(doctor.examine(store))
-
-
-def _packs_found(report: Report) -> list[str]:
-    return [each.code for each in report.findings if each.code == "many-packs"]
