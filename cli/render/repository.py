@@ -242,7 +242,6 @@ def hooks_status(found: HookStatus) -> list[str]:
         found.hooks_path is not None and f"core.hooksPath: {plain(found.hooks_path)}",
         found.manager is not None
         and f"{found.manager} writes git's hooks here; `gitmem setup --git` uses its form",
-        found.last_run is not None and f"last hook run: {format_ago(found.last_run)}",
         found.last_error is not None and f"last hook error: {sanitize(found.last_error)}",
     )
 

@@ -10,7 +10,6 @@ import os
 
 from .. import local_files
 from ..errors import GitmemError
-from ..log.lines import format_at
 from ..outcome import Outcome, command
 from ..text.digests import sha256
 from . import agents_md, clients, git_hook, hook_state
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
     from .git_hook import GitHookResult
     from .settings import OwnEntry
 
-
-BEATS = "beats"
 
 TRUSTED, UNTRUSTED, CHANGED, UNKNOWN = "trusted", "untrusted", "changed", "unknown"
 ELSEWHERE = "elsewhere"
@@ -87,7 +84,6 @@ class HookStatus(Outcome):
         clients: The clients that are in use or have something installed.
         program: The program that hooks run, as noted in this repository; None if they search the PATH.
         program_works: Whether the hooks find a program that can be run.
-        last_run: The last run of a session's hook in this clone, or None.
         last_error: The last error in a hook, with its time, or None.
         pre_push, pre_commit, post_commit: `installed`, `outdated`, `not run` (git does not run the file that calls ours), `only in files`
             (a checkout brought that file alone), `not installed` or `foreign` (only a hook that is not ours), for this worktree.
@@ -99,7 +95,6 @@ class HookStatus(Outcome):
     clients: list[ClientStatus] = []
     program: str | None = None
     program_works: bool = False
-    last_run: str | None = None
     last_error: str | None = None
     pre_push: str = ABSENT
     pre_commit: str = ABSENT
@@ -127,7 +122,6 @@ def read_status(
     hooks = hooks or {}
     found = HookStatus(
         program=folders.noted_program(),
-        last_run=_last_run(folders),
         last_error=hook_state.read_error(folders.state) if folders.state is not None else None,
         replaced=[name for name, hook in hooks.items() if git_hook.is_replaced(hook)],
         hooks_path=hooks_path,
@@ -188,19 +182,6 @@ def trust(folders: ClientFolders, target: ClientScope) -> str:
     if not ours:
         return ELSEWHERE
     return trust_state(folder, target.settings.path, ours, target.wanted())
-
-
-def _last_run(folders: ClientFolders) -> str | None:
-    newest = 0
-    if folders.state is None:
-        return None
-    try:
-        with os.scandir(os.path.join(folders.state, BEATS)) as entries:
-            for entry in entries:
-                newest = max(newest, entry.stat().st_mtime_ns // 1000)
-    except OSError:
-        pass  # no hook has ever run here
-    return format_at(newest) if newest else None
 
 
 def trust_state(
