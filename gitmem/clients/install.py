@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from .agents_md import AgentsMdBlock
     from .clients import HookEntry
     from .git_hook import GitHookResult
-    from .settings import OwnEntry
 
 
 TRUSTED, UNTRUSTED, CHANGED, UNKNOWN = "trusted", "untrusted", "changed", "unknown"
@@ -167,13 +166,14 @@ def _scope(folders: ClientFolders, client: Client, scope: str) -> ScopeStatus | 
 
 
 def trust(folders: ClientFolders, target: ClientScope) -> str:
-    """Return whether Codex runs the hooks. In a linked worktree it reads only the main worktree's project file."""
+    """Return whether Codex runs the hooks, see `ScopeStatus`. In a linked worktree it reads only the main worktree's project file."""
     folder = folders.base(target.client, USER)
-    assert folder is not None
+    config = _config(folder or "")
+    if config is None:
+        return UNKNOWN
     if target.scope == PROJECT:
-        main = folders.main or folders.worktree
-        assert main is not None
-        if trusts_project(folder, main) is False:
+        main = folders.main or folders.worktree or ""
+        if _table(_table(config, "projects"), os.path.realpath(main)).get("trust_level") != "trusted":
             return UNTRUSTED
         if folders.main is not None:
             target = ClientScope(target.client, PROJECT, folders, os.path.join(main, target.client.base))
@@ -181,39 +181,14 @@ def trust(folders: ClientFolders, target: ClientScope) -> str:
     ours = target.settings.ours()
     if not ours:
         return ELSEWHERE
-    return trust_state(folder, target.settings.path, ours, target.wanted())
-
-
-def trust_state(
-    config_folder: str, settings: str, ours: Sequence[OwnEntry], wanted: Sequence[HookEntry]
-) -> str:
-    """Return `trusted`, `untrusted` (a hook was never reviewed), `changed` (reviewed in another form) or `unknown`.
-
-    Args:
-        config_folder: Codex's own folder in the home folder.
-        settings: The hooks file with the entries `ours`.
-    """
-    config = _config(config_folder)
-    if config is None:
-        return UNKNOWN
-    if not config:
-        return UNTRUSTED
     state = _table(_table(config, "hooks"), "state")
-    digests = {each.command: digest(each) for each in wanted}
+    digests = {each.command: digest(each) for each in target.wanted()}
     states = set()
     for each in ours:
-        place = f"{os.path.realpath(settings)}:{_snake(each.event)}:{each.group}:{each.handler}"
+        place = f"{os.path.realpath(target.settings.path)}:{_snake(each.event)}:{each.group}:{each.handler}"
         kept = _table(state, place).get("trusted_hash")
         states.add(UNTRUSTED if kept is None else TRUSTED if kept == digests.get(each.command) else CHANGED)
-    return next((word for word in (UNTRUSTED, CHANGED) if word in states), TRUSTED if states else UNKNOWN)
-
-
-def trusts_project(config_folder: str, worktree: str) -> bool | None:
-    """Return whether Codex reads a project's hooks at all, or None if its settings can't be read."""
-    config = _config(config_folder)
-    if config is None:
-        return None
-    return _table(_table(config, "projects"), os.path.realpath(worktree)).get("trust_level") == "trusted"
+    return next(word for word in (UNTRUSTED, CHANGED, TRUSTED) if word in states)
 
 
 def digest(entry: HookEntry) -> str:
