@@ -175,7 +175,7 @@ def _prepare(at: Environment, store: Store) -> None:
         except OSError:
             continue
     clients.share_copies(state)
-    hook_state.lift_limit(state)
+    hook_state.mark(state, hook_state.STUCK, False)
     hook_state.cache_settings(store)
     clients.write_paths(state, user=user_state(), program=_program(), wal_folders=wal_folders(at.repo))
 

@@ -281,7 +281,7 @@ class HookTimer:
         if os.path.isdir(self.state):
             hook_state.note_error(self.state, time.time_ns() // 1000, self._name, sentence)
             if not self._is_background:
-                hook_state.limit_to_turns(self.state)
+                hook_state.mark(self.state, hook_state.STUCK, True)
 
     def _give_up(self, *_: object) -> None:
         self.note(f"timed out after {self._seconds:g} s")

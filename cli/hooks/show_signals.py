@@ -147,6 +147,6 @@ def injection(reading: InboxResult, text_of: Text, via: str) -> str:
 
 def limit_retries(store: Store, call: HookInput) -> None:
     """Limit retries of a failed commit to once a turn; signals must still be shown at every tool call."""
-    hook_state.set_left(store.repo.state, hook_state.has_waiting_entries(store))
+    hook_state.mark(store.repo.state, hook_state.LEFT, hook_state.has_waiting_entries(store))
     if call.kind != TOOL:
-        hook_state.lift_limit(store.repo.state)
+        hook_state.mark(store.repo.state, hook_state.STUCK, False)

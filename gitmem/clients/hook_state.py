@@ -68,20 +68,10 @@ def clear_if_fixed(state: str, client: str, known: str | None) -> None:
         local_files.remove_quietly(os.path.join(state, ERROR))
 
 
-def limit_to_turns(state: str) -> None:
-    """Make the script start gitmem only once a turn."""
-    _write(os.path.join(state, STUCK), "")
-
-
-def lift_limit(state: str) -> None:
-    """Make the script start gitmem at every tool call again."""
-    local_files.remove_quietly(os.path.join(state, STUCK))
-
-
-def set_left(state: str, is_left: bool) -> None:
-    """Note whether entries wait outside the repository: the script then starts gitmem for them only once a turn."""
-    path = os.path.join(state, LEFT)
-    if is_left:
+def mark(state: str, name: str, is_so: bool) -> None:
+    """Create or remove `STUCK`, by which the script starts gitmem only once a turn, or `LEFT`, by which it does so for entries outside the repository."""
+    path = os.path.join(state, name)
+    if is_so:
         _write(path, "")
     else:
         local_files.remove_quietly(path)
