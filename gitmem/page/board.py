@@ -343,16 +343,17 @@ class SignalMarks:
                 else "open"
             )
         if list(found.in_force) != [root.id]:
-            state["in_force"] = [self._proposal(each) for each in found.in_force.values()]
+            state["in_force"] = [
+                {
+                    "signal": each.id,
+                    "agent": self._lanes.of(
+                        each.record["sender_identity"], None, each.record.get("sender_name")
+                    ),
+                    "text": title(each.record["message"]),
+                }
+                for each in found.in_force.values()
+            ]
         return state
-
-    def _proposal(self, signal: ThreadSignal) -> Fields:
-        record = signal.record
-        return {
-            "signal": signal.id,
-            "agent": self._lanes.of(record["sender_identity"], None, record.get("sender_name")),
-            "text": title(record["message"]),
-        }
 
 
 TASKS_MAX = 1_000
@@ -591,20 +592,17 @@ def contests(
             pairs.setdefault(frozenset((each.id, other.id)), (by_clock[0], by_clock[1]))
     found = [pair for ids, pair in pairs.items() if not ids.isdisjoint(shown)]
     found.sort(key=lambda pair: (-pair[1].claim.since, pair[1].id, pair[0].id))
-    shown_pairs = [_contest(*pair, lanes, budget) for pair in found[:CONTESTS_MAX]]
-    return shown_pairs, len(found) - len(shown_pairs)
-
-
-def _contest(first: StandingClaim, second: StandingClaim, lanes: Lanes, budget: Budget) -> Fields:
-    return {
-        "sides": [_side(first, lanes), _side(second, lanes)],
-        "overlaps": _overlaps(first, second, budget),
-        "why": "behind"
-        if first in second.before
-        else "both"
-        if first.claim.has_seen(second.claim)
-        else "unseen",
-    }
+    rows: list[Fields] = []
+    for first, second in found[:CONTESTS_MAX]:
+        has_seen = first.claim.has_seen(second.claim)
+        rows.append(
+            {
+                "sides": [_side(first, lanes), _side(second, lanes)],
+                "overlaps": _overlaps(first, second, budget),
+                "why": "behind" if first in second.before else "both" if has_seen else "unseen",
+            }
+        )
+    return rows, len(found) - len(rows)
 
 
 def _side(one: StandingClaim, lanes: Lanes) -> Fields:

@@ -537,7 +537,7 @@ class GateMarks:
         if is_of_claims:
             shown["past"] = short(audits.past_claims(self._store.db(), audit), SHORT_MAX)
         put(shown, "session", audit.get("sender_session"))
-        put(shown, "wu", _unit(audit))
+        put(shown, "wu", audit.get("wu_id"))
         return shown
 
 
@@ -558,14 +558,10 @@ def _works(
 
 def _is_wanted(audit: AuditRecord, only: Selection) -> bool:
     return (
-        only.has_unit(_unit(audit))
+        only.has_unit(audit.get("wu_id"))
         and only.has_any(audit["reader_identity"], audit.get("sender_session"))
         and millis_of(audit["at"]) >= (only.since or 0) // 1_000
     )
-
-
-def _unit(audit: AuditRecord) -> str | None:
-    return audit.get("wu_id")
 
 
 class NodeMarks:
