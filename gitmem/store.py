@@ -330,9 +330,7 @@ class Store:
 
     def _is_current(self) -> bool:
         """Return whether the index has all lines of the log, checked for this user."""
-        from .index import generations
-
-        return generations.is_current(self.index, self.log) and own_sessions.is_checked(
+        return index_file.is_current(self.index, self.log) and own_sessions.is_checked(
             self.index.db, self.noted_own()
         )
 

@@ -16,12 +16,11 @@ from ..log.tree_union import is_too_deep
 from ..log.union import canonical
 from ..text.addresses import ADDRESS_FIELDS, spoken_for
 from ..text.digests import hash_function_for
-from . import generations, index_file
+from . import index_file
 from .entities import LineRow, Rows
-from .generations import LostLineError as _LostLineError
 from .grants import Grants
 from .grants import note as note_trust
-from .index_file import Index, Snapshot, sqlite3
+from .index_file import Index, LostLineError, Snapshot, WalTails, sqlite3
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -593,7 +592,7 @@ def catch_up(index: Index, log: LocalLog, *, progress: Progress | None = None) -
         sqlite3.DatabaseError: The index file is damaged or not writable.
         StoreError: An object of the log is missing.
     """
-    if generations.is_current(index, log):
+    if index_file.is_current(index, log):
         return
     db = index.db
     db.execute("BEGIN IMMEDIATE")
@@ -602,7 +601,7 @@ def catch_up(index: Index, log: LocalLog, *, progress: Progress | None = None) -
             index.reshape()
         try:
             _Reader(index, log, progress).read()
-        except _LostLineError:
+        except LostLineError:
             from . import lost_lines
 
             is_aside = lost_lines.set_tables_aside(index, log)
@@ -633,13 +632,13 @@ def preview(index: Index, log: LocalLog) -> Snapshot | None:
         return None
     index.db.execute("BEGIN IMMEDIATE")
     try:
-        tails = generations.WalTails(index.db, log)
+        tails = WalTails(index.db, log)
         if log.git.tip(LOG_REF) == index.tip:
             insert_lines_of_files(index, tails.apply())
             if not index.has_forgotten:
                 return Snapshot(index.db)
             index.has_forgotten = False
-    except _LostLineError:
+    except LostLineError:
         pass
     except BaseException:
         index.db.rollback()
@@ -694,12 +693,12 @@ class _Reader:
         self.waiting: list[tuple[int, bytes]] = []
 
     def read(self) -> None:
-        tails = generations.WalTails(self.db, self.log)
+        tails = WalTails(self.db, self.log)
         tip = self.git.tip(LOG_REF)
         if tip is not None and tip != self.index.tip:
             self.read_tree(tip)
         elif tip is None and self.index.tip is not None:
-            raise _LostLineError
+            raise LostLineError
         self.waiting = tails.apply()
         self._flush()
 
@@ -762,7 +761,7 @@ class _Reader:
             else:
                 self.segments.append(((path + key).partition("/")[2], file, entry.oid, known_oid is None))
         if known:
-            raise _LostLineError
+            raise LostLineError
 
     def _count_new(self, file: int, oid: str, is_new: bool) -> int:
         """Return about how many lines of a segment are new."""
@@ -780,7 +779,7 @@ class _Reader:
         keyed = {ledger.key(line): line for line in found}
         gone = {key for key, digest in whole.items() if key not in keyed and digest in keyed}
         if not old <= keyed.keys() | whole.values() | gone:
-            raise _LostLineError
+            raise LostLineError
         self.db.executemany("DELETE FROM whole WHERE key = ?", [(key,) for key in sorted(gone)])
         self._add(file, [line for key, line in keyed.items() if key not in old])
 

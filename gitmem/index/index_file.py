@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import TypeVar
 
-    from ..log.write_ahead import WalFile
+    from ..log.local_log import LocalLog
+    from ..log.write_ahead import WalFile, WriteAheadLog
     from ..repo import Repo
     from .entities import Reader, View
 
@@ -108,7 +109,7 @@ LOST = "CREATE TABLE lost (key BLOB PRIMARY KEY, epoch INTEGER, path TEXT, body 
 LAZY = "memory_words*"  # what the search makes when it is used
 CORE = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID",
-    # A folder's path ends in `/`, the root's is empty. Files of write-ahead logs have negative ids, see `generations`.
+    # A folder's path ends in `/`, the root's is empty. Files of write-ahead logs have negative ids, see `WalTails`.
     "CREATE TABLE file (id INTEGER PRIMARY KEY, parent TEXT, name TEXT, oid TEXT, UNIQUE (parent, name))",
     # `key` is the start of the line's SHA-256: equal bytes in two files are one line.
     "CREATE TABLE line (id INTEGER PRIMARY KEY, file INTEGER, key BLOB UNIQUE, at TEXT, kind TEXT, body TEXT)",
@@ -664,6 +665,100 @@ def read_files(db: sqlite3.Connection, folders: Iterable[str]) -> dict[Row, tupl
 def has_lines(db: sqlite3.Connection, file: int) -> bool:
     """Return whether an index has lines that only wait in the file with this row id."""
     return db.execute("SELECT 1 FROM line WHERE file = ? LIMIT 1", (file,)).fetchone() is not None
+
+
+class LostLineError(Exception):
+    """A line of the index is no longer in the log."""
+
+
+def _waiting(log: LocalLog) -> dict[Row, tuple[WriteAheadLog, WalFile]]:
+    """Return every file that waits for a commit."""
+    return {
+        row_of(file.folder, file.name): (wal, file) for wal in log.wals for file in wal.files() if file.size
+    }
+
+
+def is_current(index: Index, log: LocalLog) -> bool:
+    """Return whether the index has exactly the content of the ref and of the write-ahead logs."""
+    if not index.is_shaped():
+        return False
+    # Before the tip: a file is removed only after its commit. The index has read that before; then the file's row has no lines.
+    sizes = {place: file.size for place, (_, file) in _waiting(log).items()}
+    if index.tip != log.git.tip(LOG_REF):
+        return False
+    found = read_files(index.db, [wal.folder for wal in log.wals])
+    gone = [found.pop(place)[0] for place in found.keys() - sizes.keys()]
+    has_read_all = {place: size for place, (_, _, size) in found.items()} == sizes
+    return has_read_all and not any(has_lines(index.db, file) for file in gone)
+
+
+class WalTails:
+    """The lines of the write-ahead logs that the index lacks. Create it before reading the ref.
+
+    A file is removed only after its commit, so a file that is missing here is in the ref that is read later.
+
+    Args:
+        db: The index, inside the transaction of `catch_up`.
+
+    Raises:
+        LostLineError: An entry of the index is void now.
+    """
+
+    def __init__(self, db: sqlite3.Connection, log: LocalLog) -> None:
+        self.db = db
+        found = _waiting(log)
+        self._known = read_files(db, [wal.folder for wal in log.wals])
+        self._kept = set(found)
+        self._new: list[tuple[Row, int, int, list[bytes]]] = []
+        for place, (wal, file) in found.items():
+            _, start, size = self._known.get(place, (0, 0, -1))
+            if file.size < start:
+                raise LostLineError
+            if file.size != size:
+                self._read(place, wal, file, start)
+
+    def _read(self, place: Row, wal: WriteAheadLog, file: WalFile, start: int) -> None:
+        from ..log.lines import lines_of
+
+        try:
+            tail = wal.read(file, start)
+        except (OSError, ValueError):
+            self._new.append((place, start, file.size, []))  # not valid: recorded, so it is not opened again
+            return
+        if tail is None:
+            self._kept.discard(place)
+            return
+        if tail.voids and start:
+            raise LostLineError
+        lines = []
+        for payload, _ in tail.entries:
+            try:
+                lines += lines_of(payload)
+            except ValueError:
+                continue
+        self._new.append((place, tail.end, file.size, lines))
+
+    def apply(self) -> list[tuple[int, bytes]]:
+        """Record how far the files were read; return the lines, each with the number of its file. Read the ref first.
+
+        Raises:
+            LostLineError: An entry is neither waiting nor in the log.
+        """
+        for place in self._known.keys() - self._kept:
+            file = self._known[place][0]
+            if has_lines(self.db, file):
+                raise LostLineError
+            self.db.execute("DELETE FROM file WHERE id = ?", (file,))
+        found = []
+        for place, end, size, lines in self._new:
+            file, _, _ = self._known.get(place, (0, 0, 0))
+            if not file:
+                (least,) = self.db.execute("SELECT min(0, min(id)) FROM file").fetchone()
+                file = (least or 0) - 1
+                self.db.execute("INSERT INTO file VALUES (?, ?, ?, '')", (file, *place))
+            self.db.execute("UPDATE file SET oid = ? WHERE id = ?", (f"{end} {size}", file))
+            found += [(file, line) for line in lines]
+        return found
 
 
 def remove_if_damaged(where: str, error: BaseException) -> bool:

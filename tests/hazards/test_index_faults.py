@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from gitmem import views
-from gitmem.index import generations, index_file
+from gitmem.index import index_file
 from gitmem.log import committer, lines
 from gitmem.log.lines import CommitMessage, LogEntry
 from gitmem.repo import find
@@ -604,7 +604,7 @@ def test_a_copy_is_the_index(desk: Desk) -> None:
     copy = index_file.open_copy(store.repo, store.machine, views.VIEWS, store.index.read)
 
     assert dump(copy) == dump(store.index)
-    assert generations.is_current(copy, store.log)
+    assert index_file.is_current(copy, store.log)
     store.close()
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import _sqlite3
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -11,7 +9,7 @@ import pytest
 from gitmem import records, views
 from gitmem.doctor import clone_files
 from gitmem.git.objects import Draft, Signature
-from gitmem.index import catch_up, generations, index_file
+from gitmem.index import catch_up, index_file
 from gitmem.index.catch_up import IndexFill
 from gitmem.log import ledger, recovery, ref, tree_union
 from gitmem.log.local_log import LocalLog
@@ -49,7 +47,7 @@ def log(repo: Path) -> LocalLog:
 
 def filled(log: LocalLog, tip: str | None) -> IndexFill:
     """An index of all lines, each passed once."""
-    found = IndexFill(catch_up.open_temporary(views.VIEWS, records.read))
+    found = IndexFill(index_file.in_memory(views.VIEWS, records.read))
     seen: set[bytes] = set()
     for path, entry, content in recovery.walk_contents(log.git, log.git.tip(ref.LOG_REF) or ""):
         if entry.is_tree:
@@ -72,7 +70,7 @@ def test_it_is_the_one_that_catching_up_makes(log: LocalLog) -> None:
 
     assert clone_files.differing(made, built, but=("cursor",)) == []
     assert made.db.execute(TABLES).fetchall() == built.db.execute(TABLES).fetchall()
-    assert generations.is_current(made, log)
+    assert index_file.is_current(made, log)
     catch_up.catch_up(made, log)
     assert made.db.execute(COUNT).fetchone() == (4,)
 
@@ -83,9 +81,9 @@ def test_one_that_lacks_something_is_looked_at_again(log: LocalLog) -> None:
     made.db.execute("DELETE FROM file WHERE name = 'gm-a.jsonl'")
     made.db.execute("DELETE FROM line WHERE key = ? OR kind = 'attestation'", (ledger.key(line(1)),))
 
-    assert not generations.is_current(made, log)
+    assert not index_file.is_current(made, log)
     catch_up.catch_up(made, log)
-    assert generations.is_current(made, log)
+    assert index_file.is_current(made, log)
     assert made.db.execute(COUNT).fetchone() == (4,)
 
 
@@ -96,35 +94,3 @@ def test_it_says_where_a_line_stands(log: LocalLog) -> None:
 
     assert path == "signals/2026-11/21/gm-a.jsonl" and line(1) in log.git.blob(oid)
     assert made.segment_of(line(4)) is None
-
-
-def test_where_no_file_can_be_made_it_is_in_memory(log: LocalLog, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A container without a folder for temporary files."""
-    real = sqlite3.connect
-
-    class Full:
-        """A database that can't grow."""
-
-        def __init__(self) -> None:
-            self.real = real("", isolation_level=None)
-
-        def execute(self, query: str) -> sqlite3.Cursor:
-            if query.startswith("INSERT"):
-                raise sqlite3.OperationalError("unable to open database file")
-            return self.real.execute(query)
-
-        def close(self) -> None:
-            self.real.close()
-
-    opened: list[str] = []
-
-    def connect(where: str, **options: object) -> object:
-        opened.append(where)
-        return real(where, **options) if where else Full()  # type: ignore[call-overload]
-
-    monkeypatch.setattr(_sqlite3, "connect", connect)
-    index = catch_up.open_temporary(views.VIEWS, records.read)
-
-    catch_up.catch_up(index, log)
-    assert opened == ["", ":memory:", ":memory:"]  # the trial, the index, and what its tables look like
-    assert index.db.execute(COUNT).fetchone() == (4,)
