@@ -23,7 +23,7 @@ from .stored_nodes import CLOCK_SKEW_MAX, IS_SUMMARIZED
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ..order.node import VersionedNode
     from ..store import Store
@@ -344,10 +344,10 @@ def of_project(db: sqlite3.Connection) -> str:
     )
 
 
-class Selection:
+class Selection(Struct):
     """Which nodes a context may show, and their order.
 
-    Args:
+    Attributes:
         wu: The work unit; None for nodes without one.
         lane: Leave out project nodes of other lanes; None includes every lane.
         by_decay: Rank by decay score instead of by time.
@@ -356,22 +356,12 @@ class Selection:
         with_files: Show indexed files as other nodes of the project instead of naming them.
     """
 
-    def __init__(
-        self,
-        wu: str | None,
-        lane: str | None,
-        *,
-        by_decay: bool = False,
-        half_life: int = decay.HALF_LIFE_MICROS,
-        without: Collection[str] = (),
-        with_files: bool = False,
-    ) -> None:
-        self.wu = wu
-        self.lane = lane
-        self.by_decay = by_decay
-        self.half_life = half_life
-        self.without = sorted(without)
-        self.with_files = with_files
+    wu: str | None
+    lane: str | None
+    by_decay: bool = False
+    half_life: int = decay.HALF_LIFE_MICROS
+    without: Sequence[str] = ()
+    with_files: bool = False
 
 
 class CandidateRow(Struct):

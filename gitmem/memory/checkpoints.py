@@ -19,7 +19,7 @@ from ..settings import BLOCK, CHECKPOINT_GATE, OFF
 from ..text.digests import sha256
 from ..text.sanitize import first_of, is_blank, sanitize
 from ..text.secrets import find_secret
-from . import edit, live_pieces, stored_nodes
+from . import context, edit, stored_nodes
 from .node_tables import AUTOMATIC, PREFIX
 from .stored_nodes import automatic_ids, last_checkpoint, notes_changed
 
@@ -168,7 +168,7 @@ def _write(store: Store, caller: Caller, session: str, trigger: str, seconds: fl
         str((caller.record or {}).get("activity") or "") or (written.content if written else "")
     )
     steps = str(written.metadata.get("nextSteps") or "") if written is not None else ""
-    threads = [each.thread_id for each in live_pieces.find_open_threads(store, caller)]
+    threads = [each.thread_id for each in context.find_open_threads(store, caller)]
     stat = changes(store, seconds)[0] or ""
     if not (note or steps or stat or threads):
         return None  # nothing to save

@@ -17,23 +17,13 @@ from .stored_nodes import IS_SUMMARIZED
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from typing import Protocol, TypeVar
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ..agents.caller import Caller
     from ..index.entities import LineRow, Rows
-    from ..order.node import VersionedNode
     from ..records.record_types import RelationFields, RelationRecord
     from ..store import Store
 
-    class RankedHit(Protocol):
-        """A hit of a search."""
-
-        node: VersionedNode
-        matched: str
-        superseded_by: str | None
-
-    AnyHit = TypeVar("AnyHit", bound=RankedHit)
     Edge = tuple[str, str]  # the superseding and the superseded node
 
 
@@ -165,34 +155,6 @@ def replaced_by(db: sqlite3.Connection, ids: Iterable[str], most: int) -> dict[s
             older = [old for (old,) in db.execute(asked, (id, most))]
             found |= {id: older} if older else {}
     return found
-
-
-def arrange(
-    db: sqlite3.Connection, hits: Sequence[AnyHit], limit: int, successor: Callable[[str, AnyHit], AnyHit]
-) -> list[AnyHit]:
-    """Return the hits of a search, each superseded one directly below the live end of its chain.
-
-    Live end and superseded hits take the place of the best of them.
-
-    Args:
-        hits: Best match first.
-        limit: The maximum number of hits to return; live ends that did not match count.
-        successor: Returns the hit of a live end that did not match, given its id and the hit that it supersedes.
-    """
-    ends = ends_of(db, [hit.node.id for hit in hits])
-    if not ends:
-        return list(hits)
-    matched = {hit.node.id: hit for hit in hits}
-    older: dict[str, list[AnyHit]] = {}
-    for hit in hits:
-        hit.superseded_by = ends.get(hit.node.id)
-        older.setdefault(hit.superseded_by or hit.node.id, []).append(hit)
-    found: list[AnyHit] = []
-    for live, group in older.items():
-        top = matched.get(live) or successor(live, group[0])
-        top.matched = group[0].matched  # the headings of an answer follow the groups
-        found += [top, *(hit for hit in group if hit is not top)]
-    return found[:limit]
 
 
 SUPERSEDES = "supersedes"

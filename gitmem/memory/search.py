@@ -197,9 +197,7 @@ def _recall(
     matches.sort(key=fts.match_order)
     # Stale nodes rank lower, perhaps behind nodes beyond the limit.
     hits = _load(store, matches[: 2 * limit if stale else limit], weight, stale=stale)
-    found = relations.arrange(
-        store.db(), list(islice(hits, limit)), limit, lambda id, older: _successor(store, id, older)
-    )
+    found = _arranged(store, list(islice(hits, limit)))[:limit]
     return SearchResult(query, found, len(matches) > limit, similar)
 
 
@@ -244,6 +242,27 @@ def _load(store: Store, matches: Iterable[Match], weight: float, *, stale: bool)
             hit = Hit(match, nodes[match.id])
             hit.stale = moved.get(match.id)
             yield hit
+
+
+def _arranged(store: Store, hits: list[Hit]) -> list[Hit]:
+    """Return hits, each superseded one directly below the live end of its chain, which need not match.
+
+    Live end and superseded hits take the place of the best of them.
+    """
+    ends = relations.ends_of(store.db(), [hit.node.id for hit in hits])
+    if not ends:
+        return hits
+    matched = {hit.node.id: hit for hit in hits}
+    older: dict[str, list[Hit]] = {}
+    for hit in hits:
+        hit.superseded_by = ends.get(hit.node.id)
+        older.setdefault(hit.superseded_by or hit.node.id, []).append(hit)
+    found: list[Hit] = []
+    for live, group in older.items():
+        top = matched.get(live) or _successor(store, live, group[0])
+        top.matched = group[0].matched  # the headings of an answer follow the groups
+        found += [top, *(hit for hit in group if hit is not top)]
+    return found
 
 
 def _successor(store: Store, id: str, older: Hit) -> Hit:

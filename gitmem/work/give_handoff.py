@@ -6,7 +6,7 @@ from .. import records
 from ..agents import mailbox, presence, vocabulary
 from ..commit_message import cut, sanitize
 from ..errors import UsageError
-from ..memory import checkpoints, live_pieces, stored_nodes
+from ..memory import checkpoints, context, stored_nodes
 from ..order.task import HANDOFF
 from ..order.thread import FoldedThread
 from ..outcome import Outcome, command
@@ -307,7 +307,7 @@ class Bundle:
         """Add the threads that wait for the caller, and those in which nobody has answered the caller."""
         db = self._store.db()
         both: dict[str, SignalRecord] = {}
-        for asked in live_pieces.find_open_threads(self._store, self._caller)[:LOOKED_AT_MAX]:
+        for asked in context.find_open_threads(self._store, self._caller)[:LOOKED_AT_MAX]:
             record = records.read_kind("signal", mailbox.line_of(db, asked.signal_id))
             if record is not None:
                 both[asked.thread_id] = record
@@ -373,7 +373,7 @@ def _left(store: Store, caller: Caller) -> str | None:
     tasks = stored_tasks.count_held(db, own)
     claimed = sum(each.claim.owner == own for each in claims.standing(store))
     unread = {id for _, id in db.execute(*mailbox.directed_to(db, *own, caller.workspace, unread=True))}
-    read = [each for each in live_pieces.find_open_threads(store, caller) if each.signal_id not in unread]
+    read = [each for each in context.find_open_threads(store, caller) if each.signal_id not in unread]
     asked = sum(not each.record.get("task_id") for each in read)  # else the task says it
     left = (
         ("Left open", tasks, "task"),

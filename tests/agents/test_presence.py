@@ -18,7 +18,7 @@ from gitmem.history import overlap
 from gitmem.index import catch_up
 from gitmem.index.index_file import Index
 from gitmem.log.lines import CommitMessage
-from gitmem.memory import live_pieces, upkeep
+from gitmem.memory import context, upkeep
 from gitmem.memory.candidates import Section
 from gitmem.records.ids import own_id
 from gitmem.store import Store
@@ -403,7 +403,7 @@ def _listed(store: Store) -> list[str]:
 
 
 def _pieces(store: Store) -> list[Section]:
-    return live_pieces.live_pieces(store, None, 10_000, roster=True)
+    return context.live_pieces(store, None, 10_000, roster=True)
 
 
 @pytest.mark.parametrize(

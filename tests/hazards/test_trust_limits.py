@@ -25,8 +25,8 @@ from gitmem.index import catch_up, index_file
 from gitmem.index.index_file import Index
 from gitmem.log.committer import next_token
 from gitmem.log.ref import SEGMENT_BYTES_MAX, UNION_BYTES_MAX
-from gitmem.memory import live_pieces, relations, stored_nodes, triage
-from gitmem.memory.live_pieces import OpenThread
+from gitmem.memory import context, relations, stored_nodes, triage
+from gitmem.memory.context import OpenThread
 from gitmem.order.thread import FoldedThread
 from gitmem.signals import threads
 from gitmem.signals.threads import Converged
@@ -543,7 +543,7 @@ def test_one_signal_in_many_threads_takes_linear_time(opened: Callable[[Index], 
         record = records.read_kind("signal", found.lines[0][1])
         assert record is not None
         waiting = [OpenThread(record, f"thread-{at}", "x", "PROPOSE", "m") for at in range(count)]
-        show = partial(live_pieces.thread_pieces, opened(index), ME_IN, waiting, live=False)
+        show = partial(context.thread_pieces, opened(index), ME_IN, waiting, live=False)
         contexts.append(Cost(index.db, show))
         ages.append(Cost(index.db, partial(figures.times_of_unread, index.db, "1", {}, [ME.identity])))
         answers.append(Cost(index.db, partial(mailbox.newest_asked, index.db, "", 100_000)))

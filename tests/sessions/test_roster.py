@@ -10,7 +10,7 @@ import pytest
 from gitmem.agents import caller, lifecycle, roster
 from gitmem.agents.caller import CallerClaims
 from gitmem.log.lines import format_at
-from gitmem.memory import live_pieces
+from gitmem.memory import context
 from gitmem.signals import send
 from gitmem.store import Store
 
@@ -49,7 +49,7 @@ def test_the_roster_has_every_field_of_its_shape(repo: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", [roster.roster, lambda store: live_pieces.live_pieces(store, None, 4_096, roster=True)]
+    "answer", [roster.roster, lambda store: context.live_pieces(store, None, 4_096, roster=True)]
 )  # fmt: skip
 def test_no_row_looks_for_new_lines(repo: Path, answer: Callable[[Store], object]) -> None:
     """All rows are of one snapshot, and thousands of sessions, which a peer can write, cost no look at the log each."""

@@ -21,7 +21,7 @@ from gitmem.agents.caller import Caller
 from gitmem.conformance.reference import Agreement
 from gitmem.history import open_work, why
 from gitmem.log.lines import CommitMessage, digest
-from gitmem.memory import live_pieces
+from gitmem.memory import context
 from gitmem.order import thread as causality
 from gitmem.order.content import ASKS
 from gitmem.order.thread import FoldedThread, ThreadSignal
@@ -111,7 +111,7 @@ class Places:
             left = inbox.read(store, caller, limit=100_000, max_bytes=1 << 30, fold_most=1 << 30).signals
             wants = sum(each.get("owed", False) and "settled" not in each for each in left)
             self.counts[who] = (len(left), wants), unread_counts(db, who, caller.session_id, None, NOW)
-            self.open[who] = {each.signal_id for each in live_pieces.find_open_threads(store, caller)}
+            self.open[who] = {each.signal_id for each in context.find_open_threads(store, caller)}
             rows = thread_list.list_threads(store, caller, limit=100_000, fold_most=1 << 30).threads
             self.listed[who] = {id for row in rows for id in row.owed}
 
