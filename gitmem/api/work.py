@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from typing import Any, Unpack
 
     from ..work.claims import ClaimChange, ClaimPage
-    from ..work.give_handoff import NewHandoff
     from ..work.new_task import NewTask, TaskOptions
     from ..work.stuck import StuckPage
     from ..work.task_list import TaskDetail, TaskPage, TaskStats, TaskTree
@@ -58,11 +57,7 @@ class Tasks(Struct):
         store = self._log.store
         return new_task.delegate(store, self._log.caller, message, role=role, scopes=scopes, **options)
 
-    def handoff(
-        self, to: str, message: str | None = None, *, wu: str | None = None, dry_run: bool = False
-    ) -> NewHandoff:
-        """Offer the caller's open work to somebody, by reference; nothing changes hands before it is accepted."""
-        return give_handoff.hand_over(self._log.store, self._log.caller, to, message, wu=wu, dry_run=dry_run)
+    handoff = method(give_handoff.hand_over)
 
     def list(
         self,

@@ -125,18 +125,11 @@ def is_missing(top: str, pattern: str) -> bool:
     return True
 
 
-def coverage_notes(store: Store, patterns: Sequence[str]) -> list[str]:
-    """Return what its writer may not expect of a claim: what it does not cover yet."""
-    top = store.repo.worktree
-    missing = [each for each in patterns if top is not None and is_missing(top, each)]
-    return [f"Nothing matches yet: {paths_text(missing)}."] if missing else []
-
-
 HOUR = 3600 * 1_000_000
 AFTER_MAX = 64  # claims that a claim names as seen
 LOCK = "path claims"
 LOCK_WAIT_SECONDS = 3.0
-PREFIX_MIN = 4
+PREFIX, PREFIX_MIN = "claim-", 4
 
 SHOWN = 5  # claims that are passed
 
@@ -193,11 +186,13 @@ def claim_paths(
         audit = _check_others(store, caller, first, patterns, anyway)
         new["after"] = [each.id for each in overlapping if not each.is_over][:AFTER_MAX]
         change = _write(store, caller, "claim", new, f"claims {paths_text(patterns)}", audit=audit, **new)
+    top = store.repo.worktree
+    missing = [each for each in patterns if top is not None and is_missing(top, each)]
     change.warnings = [
         *filter(None, [caller.remark]),
         *(f"{text_of(each)}: passed." for each in first[:SHOWN]),
         *(f"{text_of(each)}: {PERHAPS_RENEWED}. Ask {each.who} before you begin." for each in others if each.is_over),
-        *coverage_notes(store, patterns),
+        *([f"Nothing matches yet: {paths_text(missing)}."] if missing else []),
         *edit_guard.edits_of_answer(store, caller, change.claim_id),
     ]  # fmt: skip
     return change
@@ -218,33 +213,38 @@ def release(
     """
     edit_guard.check_reason("--reason", reason)
     known = claims.standing(store)
-    by_path: list[StandingClaim] = []
     own = [each for each in known if each.claim.owner[0] == caller.reader]
-    wanted = [each for each in own if each.claim.owner == (caller.reader, caller.session_id)]
-    paths = [_checked([each])[0] for each in named if not each.startswith("claim-")]
+    wanted = {each.id: each for each in own if each.claim.owner[1] == caller.session_id}
     if named:
-        by_id = [_named(known, each) for each in named if each.startswith("claim-")]
-        by_path = [_of_path([*wanted, *own, *known], each) for each in paths]
-        wanted = list({each.id: each for each in (*by_id, *by_path)}.values())
-    for each in wanted:
-        if each not in own:
-            if reason is not None and len(named) == 1 and each not in by_path:
-                break  # somebody else's, with a reason
-            raise UsageError(
-                f"{each.id} is {each.who}'s claim. Nothing was written.",
-                hint="Releasing somebody else's claim needs a reason, which is recorded.",
-                code="not-your-claim",
-                next=[command("gitmem", "claim", "release", each.id, "--reason", "why")],
-            )
-        left = [path for path in each.claim.record["paths"] if path not in paths]
-        if left and each in by_path:
-            raise UsageError(
-                f"{each.id} also covers {paths_text(left)}. Nothing was written.",
-                hint="A claim is released as a whole: name all of its paths, or its id.",
-                code="part-of-claim",
-                next=[command("gitmem", "claim", "release", each.id)],
-            )
-    return [_released(store, caller, each, reason) for each in wanted]
+        # A path names the claim of this session, else of this agent, else of anybody.
+        paths = [_checked([each])[0] for each in named if not each.startswith(PREFIX)]
+        by_path = [_named([*wanted.values(), *own, *known], each) for each in paths]
+        by_id = [_named(known, each) for each in named if each.startswith(PREFIX)]
+        for each in by_path:
+            _refuse_part(each, paths)
+        wanted = {each.id: each for each in (*by_id, *by_path)}
+        may_be_others = reason is not None and len(named) == len(by_id) == 1
+        for each in wanted.values() if not may_be_others else ():
+            if each not in own:
+                raise UsageError(
+                    f"{each.id} is {each.who}'s claim. Nothing was written.",
+                    hint="Releasing somebody else's claim needs a reason, which is recorded.",
+                    code="not-your-claim",
+                    next=[command("gitmem", "claim", "release", each.id, "--reason", "why")],
+                )
+    return [_released(store, caller, each, reason) for each in wanted.values()]
+
+
+def _refuse_part(found: StandingClaim, paths: Sequence[str]) -> None:
+    """Raise UsageError if a claim has paths beside these: it is released as a whole."""
+    left = [path for path in found.claim.record["paths"] if path not in paths]
+    if left:
+        raise UsageError(
+            f"{found.id} also covers {paths_text(left)}. Nothing was written.",
+            hint="A claim is released as a whole: name all of its paths, or its id.",
+            code="part-of-claim",
+            next=[command("gitmem", "claim", "release", found.id)],
+        )
 
 
 def _checked(paths: Sequence[str]) -> list[str]:
@@ -375,31 +375,18 @@ def _write(
     )
 
 
-def _of_path(known: Sequence[StandingClaim], path: str) -> StandingClaim:
-    """Return the first claim that names a path as it was claimed."""
-    found = next((each for each in known if path in each.claim.record["paths"]), None)
-    if found is None:
-        raise UsageError(
-            f"Nobody has claimed {sanitize(path)[:80]}. Nothing was written.",
-            hint="Name a path as it was claimed, or the id of the claim.",
-            code="unknown-claim",
-            next=["gitmem claim list"],
-        )
-    return found
-
-
 def _named(known: Sequence[StandingClaim], text: str) -> StandingClaim:
-    """Return the claim that an id or its beginning names."""
-    found = [
-        each
-        for each in known
-        if each.id == text or (each.id.startswith(text) and len(text) >= len("claim-") + PREFIX_MIN)
-    ]
+    """Return the claim that an id or its beginning names, or the first one that names a path as it was claimed."""
+    if text.startswith(PREFIX):
+        is_long = len(text) >= len(PREFIX) + PREFIX_MIN
+        found = [each for each in known if each.id == text or (is_long and each.id.startswith(text))]
+    else:
+        found = [each for each in known if text in each.claim.record["paths"]][:1]
     if len(found) == 1:
         return found[0]
-    what = "Ambiguous" if found else "Unknown or ended"
     raise UsageError(
-        f"{what} claim: {sanitize(text)[:80]}. Nothing was written.",
+        f"{'Ambiguous' if found else 'Unknown or ended'} claim: {sanitize(text)[:80]}. Nothing was written.",
+        hint="Name a path as it was claimed, or the id of the claim.",
         code="ambiguous-claim" if found else "unknown-claim",
         suggestions=[each.id for each in found[:4]],
         next=["gitmem claim list"],

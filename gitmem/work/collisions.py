@@ -104,14 +104,17 @@ def news(store: Store, since: int = 0, most: int = LOOKED_MAX) -> Iterator[tuple
     db = store.index.db
     for task_id in stored_tasks.delegated_twice(db, here, most):
         yield from _news_of_same_work(db, task_id, here)
-    for find, of in (
-        (stored_tasks.in_conflict, _news_of_conflict),
-        (stored_tasks.with_late_results, _news_of_late_results),
-    ):
-        for task_id in find(db, here, most, since):
-            task = task_state.load_task(db, task_id)
-            if task is not None:
-                yield from of(task, here)
+    for task_id in stored_tasks.taken_apart(db, here, most, since):
+        task = task_state.load_task(db, task_id)
+        if task is None:
+            continue
+        for take in task.held if task.conflict and not task.is_finished else ():
+            if take.sender[1] in here:
+                yield take.sender[1] or "", f"{task_id}/{take.id}", _conflict(task, take)
+        for result in task.late:
+            if result.sender[1] in here:
+                show = command("gitmem", "task", "show", task_id)
+                yield result.sender[1] or "", f"{task_id}/{result.id}", f"late: {_late(task)} {show}"
 
 
 def _news_of_same_work(
@@ -122,24 +125,6 @@ def _news_of_same_work(
         for other, about, text in _about(db, task_id, who) if who[1] in here else ():
             if (other.caller, task.caller) != (who, who):  # the answer to its second delegation said it
                 yield who[1] or "", about, f"{TWICE}: {task_id}: {text}"
-
-
-def _news_of_conflict(task: FoldedTask, here: Collection[str]) -> Iterator[tuple[str, str, str]]:
-    task_id = task.record["task_id"]
-    for take in task.held if task.conflict else ():
-        session = take.sender[1] or ""
-        others = ", ".join(sanitize(each.sender[0]) for each in task.held if each is not take)[:200]
-        if session in here:
-            yield session, f"{task_id}/{take.id}", _conflict(task_id, others, is_first=take is task.held[0])
-
-
-def _news_of_late_results(task: FoldedTask, here: Collection[str]) -> Iterator[tuple[str, str, str]]:
-    task_id = task.record["task_id"]
-    for result in task.late:
-        session = result.sender[1] or ""
-        if session in here:
-            show = command("gitmem", "task", "show", task_id)
-            yield session, f"{task_id}/{result.id}", f"late: {_late(task)} {show}"
 
 
 def _late(task: FoldedTask) -> str:
@@ -171,10 +156,11 @@ def _name(event: TaskEvent) -> str:
     return sanitize(event.record.get("sender_name") or event.sender[0])
 
 
-def _conflict(task_id: str, others: str, *, is_first: bool) -> str:
+def _conflict(task: FoldedTask, take: TaskEvent) -> str:
     """Return what a taker is told about takes that it had not seen."""
+    task_id = task.record["task_id"]
+    others = ", ".join(sanitize(each.sender[0]) for each in task.held if each is not take)[:200]
     both = f"conflict: {others} took {task_id}, too, in a clone that had not synced. The first result counts. Talk"
-    if is_first:
+    if take is task.held[0]:
         return f"{both} to them: {command('gitmem', 'task', 'show', task_id)}"
-    give_back = command("gitmem", "task", "release", task_id, "taken twice")
-    return f"{both}, or give yours back: {give_back}"
+    return f"{both}, or give yours back: {command('gitmem', 'task', 'release', task_id, 'taken twice')}"

@@ -523,14 +523,10 @@ def note_overlaps(store: Store) -> int:
     for other in edited_paths.worktrees(store):
         common = sorted(here.paths.keys() & other.paths.keys()) if other.worktree != here.worktree else []
         if common:
-            told += _tell_both(store, here, other, _unclaimed(store, common[:COMPARED_MAX]))
+            claimed = claims.standing(store)  # claims have warnings of their own
+            free = [each for each in common[:COMPARED_MAX] if not any(one.covers(each) for one in claimed)]
+            told += _tell_both(store, here, other, free)
     return told
-
-
-def _unclaimed(store: Store, paths: Sequence[str]) -> list[str]:
-    """Return the paths without a claim: claims have warnings of their own."""
-    found = claims.standing(store)
-    return [path for path in paths if not any(each.covers(path) for each in found)]
 
 
 def _tell_both(store: Store, one: EditedPaths, two: EditedPaths, paths: Sequence[str]) -> int:

@@ -106,14 +106,13 @@ def hand_over(
         UsageError: `nothing-to-hand-over`, `own-handoff`, `too-many-open`, an invalid recipient or text. Nothing was written.
         StoreError: It can't be recorded.
     """
-    if not (to or "").strip():
+    if to is None or not to.strip():
         raise UsageError(
             "A handoff needs somebody who may accept it: an agent or a role. Nothing was written.",
             hint="Name one with --to NAME, or with --to role:ROLE.",
             code="no-addressee",
             next=["gitmem roster", "gitmem role"],
         )
-    assert to is not None
     send.check_message(message or "")
     found = new_task.addressees(store, caller, to, vocabulary.read(store.repo.worktree), allow_unseen=False)
     warnings = _check(store, caller, to, found)

@@ -279,7 +279,8 @@ class HandoffRow(Outcome):
         """Return whether a session may accept it."""
         if self.agent is not None:
             return self.agent in (one["reader_identity"], one["session_id"])
-        return one["session_id"] != self.giver_session and _has_role(one["role"], self.target_role)
+        role = one["role"] or ""  # a wanted role without a specialty means each of them
+        return one["session_id"] != self.giver_session and self.target_role in (role, role.partition("/")[0])
 
 
 class VoidAcceptance(Outcome):
@@ -389,11 +390,6 @@ def _named(store: Store, row: HandoffRow) -> str:
     assert record is not None  # it has a row
     text = content_of(store, record, sender_of(record)).text()
     return SEPARATOR.join(sanitize(each) for each in (row.wu_id, text) if each) or row.has
-
-
-def _has_role(role: str | None, wanted: str | None) -> bool:
-    """Return whether an actual role is the wanted one; a wanted role without a specialty means each of them."""
-    return role is not None and wanted is not None and (role == wanted or role.partition("/")[0] == wanted)
 
 
 def show_handoff(store: Store, task_id: str, caller: Caller | None = None) -> TaskDetail:

@@ -220,23 +220,18 @@ def delegated_twice(db: sqlite3.Connection, here: Collection[str], most: int) ->
     return _of_sessions(db, query, here, most, 0)
 
 
-def in_conflict(db: sqlite3.Connection, here: Collection[str], most: int, since: int) -> list[str]:
-    """Return open tasks that several hold, of which these sessions have written a take, and that changed after a line."""
-    query = (
-        f"SELECT t.task_id FROM task t WHERE t.conflict = 1 AND t.decided_by IS NULL AND {_written('take')}"
-    )
-    return _of_sessions(db, f"{query} ORDER BY t.created DESC, t.task_id LIMIT :most", here, most, since)
-
-
-def with_late_results(db: sqlite3.Connection, here: Collection[str], most: int, since: int) -> list[str]:
-    """Return tasks with late results of which these sessions have written a report, and that changed after a line."""
-    query = f"SELECT t.task_id FROM task t WHERE t.late > 0 AND {_written('status')}"
-    return _of_sessions(db, f"{query} ORDER BY t.since DESC, t.task_id LIMIT :most", here, most, since)
-
-
-def _written(event: str) -> str:
+def taken_apart(db: sqlite3.Connection, here: Collection[str], most: int, since: int) -> list[str]:
+    """Return open tasks that several hold, and tasks with late results, that changed after a line; of those of which these sessions have written a take or report."""
     line = "EXISTS (SELECT 1 FROM entity_line e WHERE e.kind = 'task' AND e.id = t.task_id"
-    return f"{line} AND e.event = '{event}' AND e.session {_HERE}) AND {line} AND e.line > :since)"
+    query = " UNION ".join(
+        f"SELECT * FROM (SELECT t.task_id FROM task t WHERE {which} AND {line} AND e.event = '{event}' AND e.session {_HERE})"
+        f" AND {line} AND e.line > :since) ORDER BY t.{time} DESC, t.task_id LIMIT :most)"
+        for which, event, time in (
+            ("t.conflict = 1 AND t.decided_by IS NULL", "take", "created"),
+            ("t.late > 0", "status", "since"),
+        )
+    )
+    return _of_sessions(db, query, here, most, since)
 
 
 def _of_sessions(

@@ -72,9 +72,7 @@ def message(
     mine = task_rules.own_take(task, sender_of(caller))
     if task.caller[0] != caller.reader:
         refuse(task, task_rules.report(task, sender_of(caller)), (store, caller))
-    elif task.is_finished:
-        refuse(task, ("finished-task", f"is finished: {task_rules.state_text(task)}"))
-    refuse(task, task_records.too_many(store, caller, task, "message"))
+    refuse(task, task_rules.finished(task) or task_records.too_many(store, caller, task, "message"))
     fields: EventContent = {"message": text, "take": mine.id if mine is not None else None}
     fields["payload"] = dict(payload or {})
     return write(store, caller, task, "message", fields, "writes", text=text)
@@ -88,8 +86,7 @@ def cancel(store: Store, caller: Caller, task_id: str, *, reason: str | None = N
         StoreError: It can't be recorded.
     """
     task = task_rules.require(store, task_id, writing=True)
-    if task.is_finished:
-        refuse(task, ("finished-task", f"is finished: {task_rules.state_text(task)}"))
+    refuse(task, task_rules.finished(task))
     if not task_rules.may_cancel(store, task, caller):
         refuse(
             task, ("not-the-caller", f"can only be canceled by {task.caller[0]}, or by a person with its key")

@@ -96,6 +96,11 @@ def is_once(task: FoldedTask) -> bool:
     return task.record.get("semantics") == ONCE
 
 
+def finished(task: FoldedTask) -> Refusal | None:
+    """Return why nothing more may be written of a task that has an outcome."""
+    return ("finished-task", f"is finished: {state_text(task)}") if task.is_finished else None
+
+
 def take(task: FoldedTask, sender: Sender, addresses: Collection[str], now: int) -> Refusal | None:
     """Return why a caller may not take a task now.
 
@@ -106,8 +111,8 @@ def take(task: FoldedTask, sender: Sender, addresses: Collection[str], now: int)
     record = task.record
     agent, deadline = record.get("agent"), record.get("deadline")
     failed = task.outcome.take if may_be_retried(task) and task.outcome is not None else None
-    if task.is_finished and failed is None:
-        return "finished-task", f"is finished: {state_text(task)}"
+    if failed is None and (why := finished(task)) is not None:
+        return why
     if task.is_replaced:
         return "replaced-task", f"was replaced by {', '.join(task.replaced_by)}"
     if agent is not None and agent not in addresses:
@@ -163,10 +168,8 @@ def accept(task: FoldedTask, sender: Sender, addresses: Collection[str], now: in
 
 def report(task: FoldedTask, sender: Sender) -> Refusal | None:
     """Return why a caller may not report its work, renew its lease or release its take."""
-    if task.is_finished:
-        return "finished-task", f"is finished: {state_text(task)}"
-    if own_take(task, sender) is not None:
-        return None
+    if task.is_finished or own_take(task, sender) is not None:
+        return finished(task)
     holder = task.holder
     if holder is None:
         return "not-the-holder", "has no holder"

@@ -40,7 +40,7 @@ def test_pairs_are_listed_and_told(run: Run, git: Git, repo: Path) -> None:
     again = run("overlap", "--notify", "--json", "--as", "One").json
     assert (again["sent"], again["warnings"]) == (
         [],
-        ["Nobody was told: all of them were told already in the last day."],
+        ["Nobody was told: all of them were told already."],
     )
     assert run("overlap", "nowhere", "--json").json["error"]["code"] == "unknown-branch"
 

@@ -47,7 +47,7 @@ def test_paths_are_claimed_listed_checked_and_released(
 
             for wrong, sentence in (
                 ({"action": "claim"}, "The action claim needs paths."),
-                ({"action": "release", "id": ["src"]}, "Nobody has claimed src. Nothing was written."),
+                ({"action": "release", "id": ["src"]}, "Unknown or ended claim: src. Nothing was written."),
                 ({"paths": ["src/a.py"], "id": "claim-1"}, "Missing action of claim."),
                 ({"action": "list", "paths": ["src"], "id": "claim-1"}, "The action list takes no id."),
                 ({"action": "claim", "paths": [""]}, "Empty path."),
