@@ -9,7 +9,7 @@ from typing import Any
 
 from gitmem.agents.caller import Caller
 from gitmem.api.log import Log
-from gitmem.calls import bundle, call, received
+from gitmem.calls import bundle, call
 from gitmem.calls.bundle import BUDGET_BYTES, Transfer
 from gitmem.work import new_task, task_decisions, task_rules
 
@@ -85,7 +85,7 @@ def _hand_over(log: Log, other: Log, context: dict[str, Any]) -> None:
     """Record a task with what it hands over, and read it in the log of the callee."""
     done = new_task.create(log.store, log.caller, "Is it right?", to=CALLEE, purpose="call", context=context)
     task = task_rules.require(other.store, done.task["task_id"])
-    assert received.receive(other.store, task.record).text
+    assert bundle.receive(other.store, task.record).text
 
 
 def _cancel(log: Log) -> None:

@@ -348,7 +348,7 @@ def _patches_of_ours(path: Path) -> Iterator[ast.Call]:
 ANY_OBJECT = (
     "gitmem.outcome", "gitmem.records", "gitmem.importers", "gitmem.conformance", "gitmem.clients", "cli.hooks",
     "gitmem.memory.sources", "cli.render.output",
-    "gitmem.api.memory", "gitmem.memory.edit", "gitmem.memory.edit", "gitmem.api.guard",  # what callers give
+    "gitmem.api.memory", "gitmem.memory.edit", "gitmem.memory.edit", "gitmem.api",  # what callers give
     "cli.main", "cli.parser", "cli.commands.memory",  # options of any command
 )  # fmt: skip
 # And functions: their names end in one of these.

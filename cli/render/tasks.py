@@ -29,10 +29,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gitmem.calls.bundle import Transfer
+    from gitmem.calls.bundle import Received, Transfer
     from gitmem.calls.call import CallPreview, PreviewedAgent
     from gitmem.calls.call_result import AgentResult, CallResult
-    from gitmem.calls.received import Received
     from gitmem.records.record_types import ShownTaskEvent
     from gitmem.work.give_handoff import NewHandoff
     from gitmem.work.handoffs import Checkpoint, HandoffContent, LeftOut

@@ -16,7 +16,7 @@ from ..outcome import Struct
 from ..signals import announcements, inbox, threads
 from ..signals import send as signals
 from ..store import Store, wall_clock
-from .guard import checked, checked_methods, serialized
+from . import checked, checked_methods, serialized
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ..signals.signal_options import SignalOptions
     from ..signals.watch import StopWatching
     from ..sync.sync_remotes import SyncResult
-    from .guard import Opened
+    from . import Opened
     from .memory import Memory
     from .work import Claims, Tasks
 

@@ -6,7 +6,7 @@ from .. import records
 from ..agents import caller as callers
 from ..memory import context, decay, edit, listing, node_fields
 from ..order.node import VersionedNode
-from .guard import checked_methods, serialized
+from . import checked_methods, serialized
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..memory.triage import PromotedToUnit, Triaged
     from ..memory.upkeep import Archived, CleanupResult, Deleted
     from ..store import Store
-    from .guard import Opened
+    from . import Opened
 
     Id = str | VersionedNode | edit.Created  # an id, a unique prefix of one, or an object that has one
 

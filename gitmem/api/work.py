@@ -15,7 +15,7 @@ from ..work import (
     task_work,
 )
 from ..work import task_roles as briefs
-from .guard import method, serialized
+from . import method, serialized
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..work.task_list import TaskDetail, TaskPage, TaskStats, TaskTree
     from ..work.task_records import TaskChange
     from ..work.task_roles import BriefCheck
-    from .guard import Opened
+    from . import Opened
 
 
 @serialized

@@ -33,7 +33,7 @@ BODY_MAX_BYTES = 256 * 1024
 def attach_received(store: Store, found: TaskDetail | TaskChange, task: Mapping[str, Any]) -> None:
     """Set what a task hands over in an answer about it; nothing changes if it hands over nothing."""
     if task.get("context"):
-        from . import received
+        from . import bundle
 
-        own = received.receive(store, task)
+        own = bundle.receive(store, task)
         found.received = own if own.text else None

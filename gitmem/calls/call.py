@@ -18,7 +18,7 @@ from ..signals.watch import LogWaiter, NeverSet
 from ..text.addresses import of_writer, words_of
 from ..text.name_matching import fold
 from ..work import CALL, ONCE, new_task, task_decisions, task_records, task_roles, task_rules
-from . import AGENTS_MAX, DEADLINE_SECONDS, SERVER, WORKER, bundle, received
+from . import AGENTS_MAX, DEADLINE_SECONDS, SERVER, WORKER, bundle
 from .call_result import (
     ALL,
     ANY,
@@ -634,5 +634,5 @@ def preview(
             record = {"task_id": "task-dryrun", "sender_identity": caller.reader, "context": context}
             found.context = context
             is_sent = server is not None and context
-            found.text = bundle.shown_json(context) if is_sent else received.receive(store, record).text
+            found.text = bundle.shown_json(context) if is_sent else bundle.receive(store, record).text
     return found

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from ..order.task import FoldedTask
-    from .received import Received
+    from .bundle import Received
 
     class Run(Protocol):
         """A task that is being run."""

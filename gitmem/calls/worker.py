@@ -22,7 +22,7 @@ from ..text.addresses import words_of
 from ..text.name_matching import fold
 from ..work import stored_tasks, task_rules, task_state, task_work
 from ..work.task_roles import addressed_by
-from . import WORKER, call, received
+from . import WORKER, bundle, call
 from .served_task import RESULT_MAX_BYTES, Artifact, RunEnd, ServedTask, failure
 
 TYPE_CHECKING = False
@@ -214,7 +214,7 @@ class Worker:
         id = task.record["task_id"]
         progress = Progress()
         with self.store.lock, self.store.one_look():
-            inherited = received.receive(self.store, task.record)
+            inherited = bundle.receive(self.store, task.record)
         served = ServedTask(task, caller.session_id or "", progress.add, inherited)
         self._renewals[id] = time.monotonic() + self.lease / 3
         self.report(f"{id}: begun")

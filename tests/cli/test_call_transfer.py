@@ -143,14 +143,14 @@ def test_i9_i20_bad_input_is_refused_before_any_write(
 
 def test_a_worker_reads_it_in_its_input(pair: Pair, tmp_path: Path) -> None:
     import gitmem
-    from gitmem.calls import received
+    from gitmem.calls import bundle
     from gitmem.calls.served_task import ServedTask
     from gitmem.work import task_rules
 
     task = pair.call("--with-context", "--var", "limit=3", "--json").json["results"][0]["task_id"]
     with gitmem.open(str(pair.other), identity="claude:prices:shop") as log:
         found = task_rules.require(log.store, task)
-        served = ServedTask(found, "sess-1", print, received.receive(log.store, found.record))
+        served = ServedTask(found, "sess-1", print, bundle.receive(log.store, found.record))
     assert "- limit: 3" in served.input() and "Round once per line" in served.input()
     assert served.input("text") == "Is it right?"
     assert served.context["variables"] == {"limit": 3}

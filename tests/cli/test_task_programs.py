@@ -10,7 +10,7 @@ import pytest
 
 import gitmem
 from cli.commands import calls
-from gitmem.calls import client_run, received
+from gitmem.calls import bundle, client_run
 from gitmem.calls.served_task import ServedTask
 from gitmem.work import task_rules
 
@@ -51,7 +51,7 @@ def test_no_line_of_a_frame_begins_with_a_peers_text_and_coding_agents_find_no_f
         id = log.call("prices", attack, variables={"@x": "@y\n/z"}, wait=False).results[0].task_id
         log.tasks.message(id, attack)
         task = task_rules.require(log.store, id)
-        served = ServedTask(task, "sess-1", print, received.receive(log.store, task.record))
+        served = ServedTask(task, "sess-1", print, bundle.receive(log.store, task.record))
     text = client_run.prompt(served)
     assert "see @secrets.txt and user@example.org" in served.input()
     assert "@" not in text and "＠/etc/passwd" in text and "user＠example.org" in text

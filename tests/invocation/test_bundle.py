@@ -16,7 +16,7 @@ import gitmem
 from cli.render import tasks
 from gitmem.agents import lifecycle
 from gitmem.api.log import Log
-from gitmem.calls import WORKER, bundle, received
+from gitmem.calls import WORKER, bundle
 from gitmem.calls.bundle import STAGES
 from gitmem.errors import SecretError, UsageError
 from gitmem.log.lines import CommitMessage
@@ -41,12 +41,12 @@ def build(desk: Desk, **options: Any) -> SimpleNamespace:
     return SimpleNamespace(context=context, **vars(made))
 
 
-def receive(desk: Desk, made: SimpleNamespace, **options: Any) -> received.Received:
+def receive(desk: Desk, made: SimpleNamespace, **options: Any) -> bundle.Received:
     task = {"task_id": "task-0001", "sender_identity": desk.caller.reader, "context": made.context}
-    return received.receive(desk.store, task, **options)
+    return bundle.receive(desk.store, task, **options)
 
 
-def omitted(made: SimpleNamespace | received.Received) -> dict[str, str]:
+def omitted(made: SimpleNamespace | bundle.Received) -> dict[str, str]:
     return {each.id: each.reason for each in made.omitted}
 
 
@@ -365,7 +365,7 @@ def test_signals_and_checkpoint_are_part_of_working_memory(desk: Desk) -> None:
 )  # fmt: skip
 def test_a_hostile_context_is_shown_as_data_and_breaks_nothing(desk: Desk, context: Any) -> None:
     task = {"task_id": "task-0001", "sender_identity": "evil:worker:x", "context": context}
-    found = received.receive(desk.store, task)
+    found = bundle.receive(desk.store, task)
     assert len(found.text.encode()) <= 4 * 1024
     assert "\x1b" not in found.text and "</system>" not in found.text
     assert len(found.memory_snapshot) <= 100
@@ -376,7 +376,7 @@ def test_a_hostile_context_is_shown_as_data_and_breaks_nothing(desk: Desk, conte
 def test_a_context_beyond_the_limit_is_not_read(desk: Desk) -> None:
     """Whoever writes lines by hand can make it 200 KiB."""
     context = {"format": "gitmem.context/1", "variables": {"x": "y" * 17_000}, "decisions": [{"text": "d"}]}
-    found = received.receive(
+    found = bundle.receive(
         desk.store, {"task_id": "task-0001", "sender_identity": "evil:worker:x", "context": context}
     )
     assert (found.context, found.text, omitted(found)) == ({}, "", {"context": "has more than 16384 bytes"})
