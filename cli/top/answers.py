@@ -330,7 +330,7 @@ class Answers(Struct):
         """Write about a task to its other side, or a signal to an agent."""
         id, to = detail.id, detail.to
         if detail.kind == TASKS:
-            word = "Answer the question of" if detail.asks else "Write to the other side of"
+            word = "Answer the question of" if detail.question else "Write to the other side of"
 
             async def answer(text: str) -> str | None:
                 return await self._record(lambda store, caller: answer_task(store, caller, id, text))

@@ -108,31 +108,32 @@ class Row:
         self.words = " ".join(self.cells).casefold()
 
 
-class Board:
+class Board(Struct):
     """The lists at one moment.
 
     Attributes:
         who: The caller, for people.
         rows, more, heads: The rows of each list, how many more there are, and its heading.
         sessions, claims: What the rows of agents and claims are about, by id.
-        unread, owed: The caller's signals.
+        unread: The number of the caller's unread signals in threads.
         notes: Warnings.
     """
 
-    def __init__(self, who: str) -> None:
-        self.who = who
-        self.rows: dict[str, list[Row]] = {}
-        self.more: dict[str, int] = {}
-        self.heads: dict[str, str] = {}
-        self.sessions: dict[str, SessionRow] = {}
-        self.claims: dict[str, ClaimRow] = {}
-        self.unread = self.owed = 0
-        self.notes: list[str] = []
+    who: str
+    rows: dict[str, list[Row]] = {}
+    more: dict[str, int] = {}
+    heads: dict[str, str] = {}
+    sessions: dict[str, SessionRow] = {}
+    claims: dict[str, ClaimRow] = {}
+    unread: int = 0
+    notes: list[str] = []
 
-    def put(self, pane: str, rows: Sequence[Row], more: int, *said: str) -> None:
-        """Set the rows of a list; `said` are the parts of its heading after the number of all rows."""
+    def put(self, pane: str, rows: Sequence[Row], more: int, said: str = "") -> None:
+        """Set the rows of a list; its heading says how many there are, and how many of those that are shown ask for something."""
         self.rows[pane], self.more[pane] = list(rows), more
-        self.heads[pane] = " ".join([f"{pane.capitalize()} {len(rows) + more}", *filter(None, said)])
+        asks = sum(row.style == ASKS for row in rows)
+        words = (f"{pane.capitalize()} {len(rows) + more}", said, f"{ATTENTION}{asks}" if asks else "")
+        self.heads[pane] = " ".join(filter(None, words))
 
 
 def read(store: Store, caller: Caller, limits: Mapping[str, int]) -> Board:
@@ -161,15 +162,13 @@ def _put_waits(found: Board, waiting: open_work.Waits) -> None:
         Row(each.id, (ATTENTION if each.you == open_work.OWES else "", who, owes, since, to_do), ASKS if each.you == open_work.OWES else USUAL)
         for each, (who, _, owes, to_do, since) in session_text.wait_rows(waiting)
     ]  # fmt: skip
-    asks = sum(row.style == ASKS for row in rows)
-    found.put(WAITS, rows, waiting.more, f"{ATTENTION}{asks}" if asks else "")
+    found.put(WAITS, rows, waiting.more)
 
 
 def _put_agents(found: Board, roll: Roster) -> None:
     found.sessions = {each["session_id"]: each for each in roll.sessions}
-    rows = [_agent(each) for each in roll.sessions]
     live = sum(each["status"] == "live" for each in roll.sessions)
-    found.put(AGENTS, rows, roll.more, f"({live} live)" if live else "")
+    found.put(AGENTS, [_agent(each) for each in roll.sessions], roll.more, f"({live} live)" if live else "")
     found.notes += filter(None, [roll.remark if roll.sessions else None])
 
 
@@ -185,9 +184,9 @@ def _agent(each: SessionRow) -> Row:
 
 
 def _put_threads(found: Board, page: thread_list.ThreadPage) -> None:
-    found.unread, found.owed = page.unread, page.owed
-    said = (f"{UNREAD}{page.unread}" if page.unread else "", f"{ATTENTION}{page.owed}" if page.owed else "")
-    found.put(THREADS, [_thread(each) for each in page.threads], page.more, *said)
+    found.unread = page.unread
+    said = f"{UNREAD}{page.unread}" if page.unread else ""
+    found.put(THREADS, [_thread(each) for each in page.threads], page.more, said)
 
 
 def _thread(each: ThreadRow) -> Row:
@@ -201,9 +200,7 @@ def _thread(each: ThreadRow) -> Row:
 def _put_tasks(found: Board, store: Store, caller: Caller, limit: int) -> None:
     page = task_list.list_tasks(store, limit=limit)
     late = {str(each.task.task_id): each for each in stuck.find(store, limit=STUCK_MAX).stuck}
-    rows = [_task(each, late.get(str(each.task_id)), caller) for each in page.tasks]
-    asks = sum(row.style == ASKS for row in rows)
-    found.put(TASKS, rows, page.more, f"{ATTENTION}{asks}" if asks else "")
+    found.put(TASKS, [_task(each, late.get(str(each.task_id)), caller) for each in page.tasks], page.more)
 
 
 def _task(each: TaskRow, late: StuckTask | None, caller: Caller) -> Row:
@@ -222,9 +219,7 @@ def _task(each: TaskRow, late: StuckTask | None, caller: Caller) -> Row:
 def _put_claims(found: Board, store: Store, caller: Caller, limit: int) -> None:
     page = claim_work.list_claims(store, caller, limit=limit)
     found.claims = {each.claim_id: each for each in page.claims}
-    rows = [_claim(each) for each in page.claims]
-    contested = sum(row.style == ASKS for row in rows)
-    found.put(CLAIMS, rows, page.more, f"{ATTENTION}{contested}" if contested else "")
+    found.put(CLAIMS, [_claim(each) for each in page.claims], page.more)
     found.notes += page.warnings
 
 
@@ -240,11 +235,10 @@ def _claim(each: ClaimRow) -> Row:
 SIGNALS = 50  # of a thread at once; more on request
 BYTES_MAX = 128 * 1024  # of their texts at once
 GATE = "gate"
-KINDS = (*PANES, GATE)
 OLDER = "{} earlier signals not shown; o shows older ones"
 
 
-class Block:
+class Block(Struct):
     """Lines that belong together.
 
     Attributes:
@@ -254,40 +248,39 @@ class Block:
         is_owed: Whether it asks the reader for a decision that is missing.
     """
 
-    def __init__(self, lines: Sequence[str], signal: ShownSignal | None = None) -> None:
-        self.lines = list(lines)
-        self.signal = signal
-        self.is_new = self.is_owed = False
+    lines: Sequence[str]
+    signal: ShownSignal | None = None
+    is_new: bool = False
+    is_owed: bool = False
 
 
-class Detail:
+class Detail(Struct):
     """What is shown.
 
     Attributes:
         kind, id: What it is about.
-        head: Its heading.
+        head: The beginning of a task.
         blocks: Its parts.
         more: The number of signals that are left out.
         limit: The number of signals that was asked for.
         wu: Its work unit.
         task, thread: The task or the thread that belongs to it.
-        asks: Whether it is a task with a question to whoever wrote it.
-        question: That question.
+        question: That of a task to whoever wrote it.
         to, to_name: The address of the agent that it is about, and its name for people.
     """
 
-    def __init__(self, kind: str, id: str, head: str, blocks: Sequence[Block]) -> None:
-        self.kind = kind
-        self.id = id
-        self.head = sanitize(head, keep="")
-        self.blocks = list(blocks)
-        self.more = self.limit = 0
-        self.wu: str | None = None
-        self.task: str | None = None
-        self.thread: str | None = None
-        self.asks = False
-        self.question = self.to_name = ""
-        self.to: str | None = None
+    kind: str
+    id: str
+    head: str
+    blocks: list[Block]
+    more: int = 0
+    limit: int = 0
+    wu: str | None = None
+    task: str | None = None
+    thread: str | None = None
+    question: str = ""
+    to: str | None = None
+    to_name: str = ""
 
 
 def kind_of(pane: str, id: str) -> str:
@@ -312,17 +305,14 @@ def thread_detail(
     for place, signal in enumerate(found.signals):
         if place == 1 and found.more:
             blocks.append(Block([OLDER.format(found.more)]))
-        one = Block(signal_text.signal_of_thread(signal, found), signal)
-        one.is_new = signal["signal_id"] in unread
-        one.is_owed = bool(signal.get("owed"))
-        blocks.append(one)
+        lines, is_new = signal_text.signal_of_thread(signal, found), signal["signal_id"] in unread
+        blocks.append(Block(lines, signal, is_new, bool(signal.get("owed"))))
     blocks.append(Block(signal_text.standing(found)))
-    title = " / ".join(each.text for each in found.in_force) or found.thread_id
-    shown = Detail(THREADS, found.thread_id, title, blocks)
-    shown.more, shown.limit, shown.thread = found.more, limit, found.thread_id
-    shown.wu = next((wu for each in reversed(found.signals) if (wu := each.get("wu_id"))), None)
-    shown.task = next((task for each in found.signals if (task := each.get("task_id"))), None)
-    return shown
+    return Detail(
+        THREADS, found.thread_id, "", blocks, found.more, limit,
+        wu=next((wu for each in reversed(found.signals) if (wu := each.get("wu_id"))), None),
+        task=next((task for each in found.signals if (task := each.get("task_id"))), None), thread=found.thread_id,
+    )  # fmt: skip
 
 
 def _fit(found: Thread, left: int) -> None:
@@ -347,12 +337,11 @@ def task_detail(store: Store, caller: Caller, id: str, limit: int = SIGNALS) -> 
     with store.one_look():
         found = task_details.show_handoff(store, id, caller)
         calls.attach_received(store, found, found.task)
-    title = str(found.task["message"]).lstrip().partition("\n")[0]
-    shown = Detail(TASKS, found.task["task_id"], title, [Block(task_text.detail(found))])
-    shown.wu, shown.task, shown.thread = found.task.get("wu_id"), shown.id, found.task["thread_id"]
-    shown.asks, shown.limit = found.state in WAITING, limit
-    shown.question = _question(found) if shown.asks else ""
-    return shown
+    title, own = str(found.task["message"]).lstrip().partition("\n")[0], found.task["task_id"]
+    return Detail(
+        TASKS, own, sanitize(title, keep=""), [Block(task_text.detail(found))], limit=limit, wu=found.task.get("wu_id"), task=own,
+        thread=found.task["thread_id"], question=_question(found) if found.state in WAITING else "",
+    )  # fmt: skip
 
 
 def _question(found: TaskDetail) -> str:
@@ -390,10 +379,10 @@ def claim_detail(found: ClaimRow, every: Sequence[ClaimRow]) -> Detail:
     others = [claim_text.row(each) for each in every if each.claim_id in found.others]
     if others:
         blocks.append(Block(["in each other's way:", *(f"  {each}" for each in others)]))
-    shown = Detail(CLAIMS, found.claim_id, ", ".join(found.paths), blocks)
-    shown.wu, shown.task, shown.to = found.wu_id, found.task_id, found.session_id or found.owner
-    shown.to_name = sender_text(found.name, found.owner)
-    return shown
+    return Detail(
+        CLAIMS, found.claim_id, "", blocks, wu=found.wu_id, task=found.task_id, to=found.session_id or found.owner,
+        to_name=sender_text(found.name, found.owner),
+    )  # fmt: skip
 
 
 def agent_detail(found: SessionRow) -> Detail:
@@ -407,17 +396,15 @@ def agent_detail(found: SessionRow) -> Detail:
         "workspace": found["workspace_id"], "edits": found.get("edits"), "handoffs": found.get("handoffs"),
     }  # fmt: skip
     here = [] if found["here"] else ["in another clone"]
-    shown = Detail(AGENTS, found["session_id"], found["display_name"], [Block([*_facts(facts), *here])])
-    shown.wu, shown.task, shown.to = found["wu_id"], found["task_id"], found["session_id"]
-    shown.to_name = sender_text(found["display_name"], found["agent_identity"])
-    return shown
+    return Detail(
+        AGENTS, found["session_id"], "", [Block([*_facts(facts), *here])], wu=found["wu_id"], task=found["task_id"],
+        to=found["session_id"], to_name=sender_text(found["display_name"], found["agent_identity"]),
+    )  # fmt: skip
 
 
 def gate_detail(found: Gate) -> Detail:
     """Return the state of a gate."""
-    shown = Detail(GATE, found.about, f"Gate of {found.about}", [Block(signal_text.gate(found))])
-    shown.wu = found.wu_id
-    return shown
+    return Detail(GATE, found.about, "", [Block(signal_text.gate(found))], wu=found.wu_id)
 
 
 def _facts(facts: Mapping[str, str | int | list[str] | None]) -> list[str]:
