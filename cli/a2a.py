@@ -261,9 +261,9 @@ class ServerTask(Struct):
     @property
     def has_token(self) -> bool:
         """Whether the token is the one that the server got."""
-        from gitmem.calls.a2a_files import digest_if_any
+        from gitmem.calls.a2a_files import digest_of
 
-        return self.digest == digest_if_any(variable(TOKEN))
+        return self.digest == digest_of(variable(TOKEN))
 
 
 def server_task(store: Store, id: str) -> ServerTask | None:

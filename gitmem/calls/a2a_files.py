@@ -64,8 +64,6 @@ class Tokens:
         self._report = report
         self._is_reported = False
         self.path = os.path.join(state, *_FILE)
-        self._stamp: tuple[int, int, int] | None = None
-        self._digests: list[tuple[str, str]] = []
 
     def add(self, name: str, now: int) -> Token:
         """Make a token for a caller; the one that it had is no longer valid.
@@ -110,32 +108,26 @@ class Tokens:
         return [Token(name, each["created_at"]) for name, each in sorted(self._read().items())]
 
     def caller_of(self, token: str) -> str | None:
-        """Return the name of the caller that a token belongs to. Each comparison takes the same time."""
-        self._refresh()
-        given = digest_of(token)
-        found = None
-        for name, digest in self._digests:
-            if hmac.compare_digest(digest, given):
+        """Return the name of the caller that a token belongs to. Each comparison takes the same time.
+
+        The file is read each time: a removed token is invalid at once.
+
+        Raises:
+            StoreError: The file is damaged.
+        """
+        try:
+            known = self._read()
+        except StoreError as error:
+            if not self._is_reported:
+                self._report(error.message)
+            self._is_reported = True
+            raise
+        self._is_reported = False
+        given, found = digest_of(token), None
+        for name, each in known.items():
+            if hmac.compare_digest(each["digest"], given):
                 found = name
         return found
-
-    def _refresh(self) -> None:
-        """Read the file again if it has changed: a removed token is invalid at once."""
-        try:
-            status = os.stat(self.path)
-        except OSError:
-            self._stamp, self._digests = None, []
-            return
-        stamp = status.st_mtime_ns, status.st_ino, status.st_size
-        if stamp != self._stamp:
-            try:
-                self._digests = [(name, each["digest"]) for name, each in self._read().items()]
-            except StoreError as error:
-                if not self._is_reported:
-                    self._report(error.message)
-                self._is_reported = True
-                raise
-            self._stamp, self._is_reported = stamp, False
 
     def _read(self) -> dict[str, dict[str, str]]:
         try:
@@ -164,9 +156,9 @@ def new_token() -> str:
     return f"gm_{secrets.token_urlsafe(32)}"
 
 
-def digest_of(token: str) -> str:
-    """Return the digest of a token: it has 256 random bits, so it needs no salt."""
-    return sha256(token.encode("utf-8", "replace")).hexdigest()
+def digest_of(token: str | None) -> str:
+    """Return the digest of a token, which has 256 random bits, so it needs no salt; empty without one."""
+    return sha256(token.encode("utf-8", "replace")).hexdigest() if token else ""
 
 
 def _is_entry(value: object) -> bool:
@@ -284,7 +276,7 @@ class RemoteLinks:
         Raises:
             StoreError: The file can't be written.
         """
-        self._write(_name_of(identity), {"url": url, "token": digest_if_any(token)})
+        self._write(_name_of(identity), {"url": url, "token": digest_of(token)})
 
     def server(self, identity: str) -> tuple[str, str] | None:
         """Return the URL of a server and the digest of its token; None if this clone has not called it."""
@@ -353,11 +345,6 @@ def server_identity(url: str) -> str:
         )
     place = f"{host}{f'-{port}' if port else ''}{found.path.rstrip('/')}"
     return f"{SERVER}{place.replace(':', '-').replace('/', '-')}"
-
-
-def digest_if_any(token: str | None) -> str:
-    """Return the digest of a token; empty without one."""
-    return sha256(token.encode("utf-8", "replace")).hexdigest() if token else ""
 
 
 def _name_of(identity: str) -> str:

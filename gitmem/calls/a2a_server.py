@@ -105,32 +105,24 @@ def describe(store: Store, name: str, address: str) -> tuple[str | None, list[st
     """
     pack = vocabulary.read(store.repo.worktree).pack
     named = vocabulary.find(pack, name)
-    role, skills = (
-        (named.role_id, list(named.capabilities)) if named is not None else _of_session(store, address)
-    )
+    last = next(iter(presence.of_identity(store, address)), None)
+    role, skills = "", list[str]()
+    if named is not None:
+        role, skills = named.role_id, list(named.capabilities)
+    elif last is not None:
+        role, skills = last.role or "", descriptions.role_row(last.record, address)["capabilities"]
     kinds = pack.lifecycle_roles.get(role.partition("/")[0], ()) if role else ()
-    said = [_of_file(store, name)]
+    files, _ = vocabulary.read_client_agents(store.repo.worktree)
+    texts = (
+        _safe(each.description or "", DESCRIPTION_MAX) for each in files if fold(each.name) == fold(name)
+    )
+    said = next(filter(None, texts), "")
+    if said and said[-1] not in ".!?…":
+        said += "."
     if role:
-        said.append(f"Role: {role} ({', '.join(kinds)})." if kinds else f"Role: {role}.")
+        said += f" Role: {role} ({', '.join(kinds)})." if kinds else f" Role: {role}."
     tags = filter(None, (_safe(each, TAG_MAX) for each in (role, *kinds, *skills)))
-    return _safe(" ".join(filter(None, said)), DESCRIPTION_MAX) or None, list(dict.fromkeys(tags))[:TAGS_MAX]
-
-
-def _of_session(store: Store, address: str) -> tuple[str, list[str]]:
-    """Return role and capabilities of the session of an agent that was last at work."""
-    for each in presence.of_identity(store, address)[:1]:
-        return each.role or "", descriptions.role_row(each.record, address)["capabilities"]
-    return "", []
-
-
-def _of_file(store: Store, name: str) -> str:
-    """Return the description of the first file that a client has of an agent; it ends with a full stop."""
-    found, _ = vocabulary.read_client_agents(store.repo.worktree)
-    for each in found:
-        if fold(each.name) == fold(name) and each.description:
-            text = _safe(each.description, DESCRIPTION_MAX)
-            return text if not text or text[-1] in ".!?…" else f"{text}."
-    return ""
+    return _safe(said, DESCRIPTION_MAX) or None, list(dict.fromkeys(tags))[:TAGS_MAX]
 
 
 def _safe(text: str, longest: int) -> str:

@@ -65,12 +65,15 @@ def copy_of(name: str, value: object) -> Any:
     """
     wrong = _problem(value)
     if wrong:
-        raise UsageError(
-            f"Failed to serialize context: {cut(sanitize(name), NAME_MAX)} {wrong}. Nothing was written.",
-            hint="Use null, true, false, numbers, texts, lists, and objects with texts as keys.",
-            code="bad-context",
-        )
+        hint = "Use null, true, false, numbers, texts, lists, and objects with texts as keys."
+        raise _bad_context(f"{cut(sanitize(name), NAME_MAX)} {wrong}", hint)
     return json.loads(encode(value))
+
+
+def _bad_context(why: str, hint: str = "") -> UsageError:
+    return UsageError(
+        f"Failed to serialize context: {why}. Nothing was written.", hint=hint, code="bad-context"
+    )
 
 
 def _problem(value: object, depth: int = NESTED) -> str:
@@ -158,12 +161,8 @@ class PackedContext:
         self.context: dict[str, Any] = {"format": FORMAT, **own}
         self.used = size_of(self.context)
         if self.used > BUDGET_BYTES:
-            raise UsageError(
-                f"Failed to serialize context: it has {self.used} bytes; at most {BUDGET_BYTES} are valid."
-                " Nothing was written.",
-                hint="Commit large values, or name their paths instead.",
-                code="bad-context",
-            )
+            hint = "Commit large values, or name their paths instead."
+            raise _bad_context(f"it has {self.used} bytes; at most {BUDGET_BYTES} are valid", hint)
 
     def add(self, section: str, id: str, value: Mapping[str, Any]) -> None:
         """Add a part if it fits, else leave it out as a whole."""
@@ -239,18 +238,15 @@ def given_items(values: Mapping[str, Any], variables: Mapping[str, Any]) -> dict
     """
     unknown = next((name for name in values if name not in GIVEN), None)
     if unknown is not None:
-        raise UsageError(
-            f"Failed to serialize context: unknown part {sanitize(str(unknown))[:60]}. Nothing was written.",
-            hint=f"Valid parts: {', '.join(GIVEN)}. Anything else is a variable.",
-            code="bad-context",
-        )
+        hint = f"Valid parts: {', '.join(GIVEN)}. Anything else is a variable."
+        raise _bad_context(f"unknown part {sanitize(str(unknown))[:NAME_MAX]}", hint)
     found: dict[str, Any] = {}
     if values.get("goal") is not None:
         found["goal"] = {"text": _text("goal", values["goal"])}
     own = values.get("variables")
     own = {} if own is None else own
     if not isinstance(own, dict):
-        raise _not("variables", "an object")
+        raise _bad_context("variables is not an object")
     named = {**own, **variables}
     if named:
         found["variables"] = {
@@ -260,7 +256,7 @@ def given_items(values: Mapping[str, Any], variables: Mapping[str, Any]) -> dict
     for section in LISTS:
         items = values.get(section) or []
         if not isinstance(items, (list, tuple)):
-            raise _not(section, "a list")
+            raise _bad_context(f"{section} is not a list")
         made = [_given_item(f"{section} {number}", item) for number, item in enumerate(items, 1)]
         found.update({section: made} if made else {})
     return found
@@ -274,14 +270,8 @@ def _given_item(name: str, item: object) -> Any:
 
 def _text(name: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise _not(name, "a text")
+        raise _bad_context(f"{name} is not a text")
     return str(copy_of(name, value))
-
-
-def _not(name: str, what: str) -> UsageError:
-    return UsageError(
-        f"Failed to serialize context: {name} is not {what}. Nothing was written.", code="bad-context"
-    )
 
 
 def goal_of(caller: Caller) -> dict[str, Any]:
