@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import gitmem
 from gitmem.calls import WORKER
-from gitmem.calls.served_task import ServedTask
+from gitmem.calls.worker import ServedTask
 
 from . import workbench as workbenches
 from .measure import Figure, time_here

@@ -391,7 +391,7 @@ def _served(
     from gitmem import local_files
     from gitmem.agents import lifecycle, presence
     from gitmem.calls import DEADLINE_SECONDS, SERVER, worker
-    from gitmem.calls.served_task import FunctionRun
+    from gitmem.calls.worker import FunctionRun
     from gitmem.log.lock import Lock
 
     with needs_sdk("a call to an A2A server"):

@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .api.log import Log, open
     from .calls.call_result import CallError
-    from .calls.served_task import DirectAnswer, InputNeededError, TaskRejectedError
+    from .calls.worker import DirectAnswer, InputNeededError, TaskRejectedError
     from .errors import GateError, GitmemError, RemoteError, StoreError, UsageError
 
 __version__ = "0.1.0"
@@ -41,9 +41,9 @@ _HOMES = {
     "Log": "gitmem.api.log",
     "open": "gitmem.api.log",
     "CallError": "gitmem.calls.call_result",
-    "DirectAnswer": "gitmem.calls.served_task",
-    "InputNeededError": "gitmem.calls.served_task",
-    "TaskRejectedError": "gitmem.calls.served_task",
+    "DirectAnswer": "gitmem.calls.worker",
+    "InputNeededError": "gitmem.calls.worker",
+    "TaskRejectedError": "gitmem.calls.worker",
 }
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gitmem.calls.a2a_files import Token, TokenList
     from gitmem.calls.call import CallOptions
     from gitmem.calls.call_result import CallResult
-    from gitmem.calls.served_task import Run, ServedTask, Start
+    from gitmem.calls.worker import Run, ServedTask, Start
     from gitmem.calls.worktree_runs import WorktreeRuns
     from gitmem.store import Store
 
@@ -261,7 +261,7 @@ def _starter(
         trust: Whether the user trusts the command of the repository.
     """
     from gitmem.calls.client_run import ChildRun, trusted_command
-    from gitmem.calls.served_task import FRAME, INPUT_FORMS, TEXT
+    from gitmem.calls.worker import FRAME, INPUT_FORMS, TEXT
 
     from ..values import choice
 
@@ -333,7 +333,7 @@ def _function(at: Environment, typed: str) -> Start:
     import sys
     from importlib import import_module
 
-    from gitmem.calls.served_task import FunctionRun
+    from gitmem.calls.worker import FunctionRun
 
     module, _, name = typed.partition(":")
     # Imports are the user's here, so the folders that `__init__` has left out count again.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..agents.lifecycle import SessionResult
     from ..calls.call import CallOptions
     from ..calls.call_result import CallResult, TaskProgress
-    from ..calls.served_task import Function
+    from ..calls.worker import Function
     from ..history.overlap import Overlaps
     from ..importers.lumenflow_import import Imported
     from ..log.local_log import Appended
@@ -204,8 +204,7 @@ class Invocation:
             function: Takes a `ServedTask` and returns the result. What it raises is the error of the task.
             lease: Seconds until another worker may take a task of a worker that has died.
         """
-        from ..calls.served_task import FunctionRun
-        from ..calls.worker import Worker
+        from ..calls.worker import FunctionRun, Worker
 
         Worker(
             self.store, lambda: self.caller, lambda task: FunctionRun(function, task), stop=stop, lease=lease

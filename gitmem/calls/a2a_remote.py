@@ -30,7 +30,7 @@ from google.protobuf.json_format import MessageToDict
 from ..order.task import TERMINAL
 from .a2a_files import Link
 from .a2a_tasks import DATA_TYPE, STATES, json_of, json_part, text_of
-from .served_task import AuthNeededError, DirectAnswer, InputNeededError, TaskRejectedError
+from .worker import AuthNeededError, DirectAnswer, InputNeededError, TaskRejectedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from a2a.types import AgentCard, Artifact, TaskStatus
 
     from .a2a_files import RemoteLinks
-    from .served_task import ServedTask
+    from .worker import ServedTask
 
 
 CONNECT_SECONDS, READ_SECONDS, CANCEL_SECONDS, LOOK_SECONDS = 10.0, 600.0, 3.0, 0.2

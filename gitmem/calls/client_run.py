@@ -29,7 +29,7 @@ from ..text.name_matching import fold
 from ..text.sanitize import sanitize
 from . import process_guard
 from .process_guard import KILL_SECONDS
-from .served_task import NO_ANSWER, RESULT_MAX_BYTES, TEMPORARY, RunEnd, completed, failure, too_large
+from .worker import NO_ANSWER, RESULT_MAX_BYTES, TEMPORARY, RunEnd, completed, failure, too_large
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from typing import IO, Any
 
     from ..store import Store
-    from .served_task import ServedTask
+    from .worker import ServedTask
 
     # What a line says: its kind, one of the names below, and a text.
     Said = tuple[str, str]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..repo import Repo
-    from .served_task import Run, RunEnd, ServedTask
+    from .worker import Run, RunEnd, ServedTask
 
 
 FOLDER = "worktrees"  # in the user's state folder

@@ -14,7 +14,7 @@ from gitmem import DirectAnswer, InputNeededError, TaskRejectedError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gitmem.calls.served_task import ServedTask
+    from gitmem.calls.worker import ServedTask
 
 LONG_SECONDS = 4.5  # twice the kit's time limit of streams
 

@@ -144,7 +144,7 @@ def test_i9_i20_bad_input_is_refused_before_any_write(
 def test_a_worker_reads_it_in_its_input(pair: Pair, tmp_path: Path) -> None:
     import gitmem
     from gitmem.calls import bundle
-    from gitmem.calls.served_task import ServedTask
+    from gitmem.calls.worker import ServedTask
     from gitmem.work import task_rules
 
     task = pair.call("--with-context", "--var", "limit=3", "--json").json["results"][0]["task_id"]

@@ -11,7 +11,7 @@ import pytest
 import gitmem
 from cli.commands import calls
 from gitmem.calls import bundle, client_run
-from gitmem.calls.served_task import ServedTask
+from gitmem.calls.worker import ServedTask
 from gitmem.work import task_rules
 
 if TYPE_CHECKING:

@@ -12,12 +12,12 @@ import pytest
 import gitmem
 from gitmem.api.log import Log
 from gitmem.calls import WORKER
-from gitmem.calls.served_task import ServedTask
+from gitmem.calls.worker import ServedTask
 from tests.sandbox import annas
 from tests.signing import own_key
 
 if TYPE_CHECKING:
-    from gitmem.calls.served_task import Function
+    from gitmem.calls.worker import Function
 
 PLANNER, PRICES = map(annas, ("codex:planner:one", "claude:prices:shop"))
 

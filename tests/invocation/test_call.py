@@ -16,7 +16,7 @@ import gitmem
 from gitmem.api.log import Log
 from gitmem.calls import WORKER
 from gitmem.calls.call_result import AgentResult, CallError, CallResult
-from gitmem.calls.served_task import InputNeededError, ServedTask
+from gitmem.calls.worker import InputNeededError, ServedTask
 from gitmem.commit_process import NOW
 from gitmem.errors import GateError, GitmemError, UsageError
 from gitmem.git.files import FENCES

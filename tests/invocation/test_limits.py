@@ -18,8 +18,7 @@ import pytest
 import gitmem
 from gitmem.api.log import Log
 from gitmem.calls import DEADLINE_SECONDS
-from gitmem.calls.served_task import FunctionRun, ServedTask
-from gitmem.calls.worker import FOLDED_MAX, Worker
+from gitmem.calls.worker import FOLDED_MAX, FunctionRun, ServedTask, Worker
 from gitmem.errors import StoreError, UsageError
 from gitmem.log.lines import CommitMessage, format_at
 from gitmem.order.task import LEASE_MAX_MICROS
@@ -289,8 +288,7 @@ def test_i11_a_worker_without_permission_to_write_begins_nothing_and_goes_on(rep
         begun.append(task.task_id)
         return "done"
 
-    from gitmem.calls.served_task import FunctionRun
-    from gitmem.calls.worker import Worker
+    from gitmem.calls.worker import FunctionRun, Worker
 
     with gitmem.open(str(repo), identity=PRICES) as own:
         own.sessions.start(name="prices")
@@ -319,8 +317,7 @@ def test_i11_a_worker_without_permission_to_write_begins_nothing_and_goes_on(rep
 @pytest.mark.parametrize("step", ["renew its lease", "report its end"])
 def test_a_full_disk_ends_no_run_before_its_lease_does(repo: Path, log: Log, step: str) -> None:
     """Else a task that may begin only once were lost, though there is room again a moment later."""
-    from gitmem.calls.served_task import FunctionRun
-    from gitmem.calls.worker import Worker
+    from gitmem.calls.worker import FunctionRun, Worker
 
     stop, refused = threading.Event(), threading.Event()
     said: list[str] = []

@@ -19,7 +19,7 @@ import pytest
 from gitmem.api.log import Log
 from gitmem.calls import client_run
 from gitmem.calls.client_run import CLIENT_PROGRAMS, LINE_MAX_BYTES, ClientOutput, ClientRun
-from gitmem.calls.served_task import RunEnd
+from gitmem.calls.worker import RunEnd
 from gitmem.errors import StoreError, UsageError
 
 from .. import in_process

@@ -20,7 +20,7 @@ from gitmem import repo as place
 from gitmem.calls import process_guard
 from gitmem.calls.client_run import ChildRun
 from gitmem.calls.process_guard import ProcessTree, all_processes
-from gitmem.calls.served_task import ServedTask
+from gitmem.calls.worker import ServedTask
 from gitmem.calls.worktree_runs import WorktreeRuns
 
 from ..clones import git

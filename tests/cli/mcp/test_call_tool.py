@@ -11,7 +11,7 @@ import pytest
 import gitmem
 from cli.mcp import tool_results
 from gitmem.calls import WORKER
-from gitmem.calls.served_task import InputNeededError, ServedTask
+from gitmem.calls.worker import InputNeededError, ServedTask
 
 from .conftest import Serve, fields, text, within
 
