@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 
 from .. import commit_process
 from .. import repo as repo_module
@@ -21,16 +21,16 @@ from . import checked, checked_methods, serialized
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-    from contextlib import AbstractContextManager
-    from typing import Any, Protocol, Unpack
+    from typing import Any, Unpack
 
-    from ..agents.caller import Caller, CallerClaims
+    from ..agents.caller import Caller
     from ..agents.lifecycle import SessionResult
     from ..calls.call import CallOptions
     from ..calls.call_result import CallResult, TaskProgress
     from ..calls.worker import Function
     from ..history.overlap import Overlaps
     from ..importers.lumenflow_import import Imported
+    from ..log.lines import LogEntry
     from ..log.local_log import Appended
     from ..signals.gate import Gate
     from ..signals.history import ReceiptList
@@ -42,54 +42,16 @@ if TYPE_CHECKING:
     from .memory import Memory
     from .work import Claims, Tasks
 
-    class HasCaller(Protocol):
-        """The log of a batch."""
-
-        store: Store
-        who: CallerClaims
-
 
 class Batch(Struct):
-    """The entries that a `Log.batch()` has collected."""
+    """What a `Log.batch()` has recorded; nothing inside the block."""
 
-    _store: Store
-    _entries: list[Any] = []
     appended: Appended | None = None
-
-    def add(self, entry: Any) -> None:
-        """Add an entry, to be recorded at the end of the block."""
-        self._entries.append(entry)
 
     @property
     def commit(self) -> str | None:
         """The commit of the batch; None inside the block and until it is committed."""
         return self.appended.commit if self.appended else None
-
-    def record(self) -> None:
-        """Record all collected entries at once; do nothing if there are none."""
-        if self._entries:
-            self.appended = self._store.record_all(self._entries)
-
-
-@contextmanager
-def collect(log: HasCaller) -> Iterator[Batch]:
-    """Collect the records of a `with` block, and record them together at its end.
-
-    If the block raises or the commit fails, nothing is recorded and the caller of the log is restored.
-    """
-    with log.store.lock:
-        batch = Batch(log.store)
-        who = log.who
-        log.store.collect(batch.add)
-        try:
-            try:
-                yield batch
-            finally:
-                log.store.collect(None)
-            batch.record()
-        except BaseException:
-            log.who = who
-            raise
 
 
 @serialized
@@ -177,9 +139,9 @@ class Invocation:
         self, agents: str | Sequence[str], message: str, **options: Unpack[CallOptions]
     ) -> CallResult:
         """Call agents from asyncio; see `call`. Cancellation ends the wait as a timeout does."""
-        from ..calls import call
-
-        return await call.async_call(self.store, lambda: self.caller, agents, message, **options)
+        async with aclosing(self.acall_stream(agents, message, **options)) as every:
+            *_, found = [each async for each in every]
+        return found  # type: ignore[return-value]  # the last one
 
     def acall_stream(
         self, agents: str | Sequence[str], message: str, **options: Unpack[CallOptions]
@@ -427,13 +389,27 @@ class Log(Invocation):
 
         return lumenflow_import.import_folder(self.store, self.caller, folder, dry_run=dry_run)
 
-    def batch(self) -> AbstractContextManager[Batch]:
+    @contextmanager
+    def batch(self) -> Iterator[Batch]:
         """Commit all records of a `with` block together at its end.
 
         Inside the block, outcomes have no commit yet, and the new records are visible. If the block raises or the
         commit fails, nothing is recorded and the caller is restored.
         """
-        return collect(self)
+        with self.store.lock:
+            found, who = Batch(), self.who
+            entries: list[LogEntry] = []
+            self.store.collect(entries.append)
+            try:
+                try:
+                    yield found
+                finally:
+                    self.store.collect(None)
+                if entries:
+                    found.appended = self.store.record_all(entries)
+            except BaseException:
+                self.who = who
+                raise
 
     def close(self) -> None:
         """Commit this log's records and close it. Records that cannot be committed now wait for the next command."""

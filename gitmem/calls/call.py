@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -363,10 +362,9 @@ def call(
             Nothing was written.
         StoreError: It can't be recorded.
     """
-    for found in stream(store, caller, agents, message, **options):
-        if isinstance(found, CallResult):
-            return found
-    raise AssertionError("a call ends with its result")
+    *_, found = stream(store, caller, agents, message, **options)
+    assert isinstance(found, CallResult)  # it ends with that
+    return found
 
 
 def stream(
@@ -532,21 +530,6 @@ class _Stop:
 
     def is_set(self) -> bool:
         return self._own.is_set() or (self._given is not None and self._given.is_set())
-
-
-async def async_call(
-    store: Store,
-    caller: Callable[[], Caller],
-    agents: str | Sequence[str],
-    message: str,
-    **options: Unpack[CallOptions],
-) -> CallResult:
-    """Call agents and return their results; see `stream`."""
-    async with contextlib.aclosing(async_stream(store, caller, agents, message, **options)) as every:
-        async for found in every:
-            if isinstance(found, CallResult):
-                return found
-    raise AssertionError("a call ends with its result")
 
 
 async def async_stream(
