@@ -12,6 +12,7 @@ from .git import files
 from .git.repository import cached_config, open_port, root_commits
 from .index import grants, index_file
 from .index.index_file import sqlite3
+from .log import ledger, ref
 from .log.lines import LogEntry
 from .log.local_log import Appended, LocalLog, read_word
 from .outcome import Struct
@@ -86,7 +87,14 @@ if TYPE_CHECKING:
         def waits(self, store: Store, caller: Any) -> PartOfAnswer | None:
             """Return who waits for whom; None if nobody can."""
 
+    class WarningAnswer(Protocol):
+        """An outcome that may be wrong if lines are missing."""
 
+        warnings: list[str]
+        next: list[str]
+
+
+FIX = "gitmem doctor --fix"  # the command that repairs the log
 SALT_BYTES = 17  # for the bits of a salt
 # New bytes of a sync. For fewer, catching up is faster than starting a process. With more, the next command would not
 # wait for that process, and would fill an index of its own.
@@ -321,18 +329,14 @@ class Store:
     def caught_up(self) -> Index:
         """Return the index, caught up with the ref and the write-ahead logs, and raise flags."""
         try:
-            if not self._is_current():
-                own_sessions.catch_up(self.index, self.log, self.noted_own(), self.progress)
+            own = self.noted_own()
+            is_current = index_file.is_current(self.index, self.log)
+            if not (is_current and own_sessions.is_checked(self.index.db, own)):
+                own_sessions.catch_up(self.index, self.log, own, self.progress)
         except sqlite3.DatabaseError as error:
             self.replace_index(error)
         self._feed()
         return self.index
-
-    def _is_current(self) -> bool:
-        """Return whether the index has all lines of the log, checked for this user."""
-        return index_file.is_current(self.index, self.log) and own_sessions.is_checked(
-            self.index.db, self.noted_own()
-        )
 
     def replace_index(self, error: sqlite3.DatabaseError) -> None:
         """Replace an index that is damaged or not writable: by a new one, a copy, or one in memory."""
@@ -425,12 +429,6 @@ class Store:
             self._index.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         except sqlite3.Error:
             return
-
-    def close_index(self) -> None:
-        """Close all open connections to the index."""
-        self._snapshots.close()
-        for index in [*self._left, *([self._index] if self._index is not None else [])]:
-            index.close()
 
     def head(self) -> tuple[str | None, str | None]:
         """Return the commit of this worktree's HEAD and its branch; None for each that does not exist."""
@@ -580,7 +578,7 @@ class Store:
 
     def _append(self, entry: LogEntry) -> Appended:
         if not index_file.can_write(self._last_look()):
-            from .log import committer, ref
+            from .log import committer
 
             tip = self.git.tip(ref.LOG_REF)
             if tip is not None:
@@ -592,7 +590,10 @@ class Store:
             if appended.where is None:
                 # A key that was chosen may go with a container: nothing waits for it.
                 if not self.commit_after or self.writers.given:
-                    appended.commit = self.commit_at_once()
+                    try:
+                        appended.commit = self.commit(self.commit_seconds)
+                    except GitmemError as error:
+                        self.commit_failed = error  # the record waits
                 elif self.after_record is not None:
                     self.after_record()
         return appended
@@ -622,7 +623,11 @@ class Store:
                         commit_process.WINDOW_SECONDS_MAX,
                     )
                 )
-                failures = 0 if self._tries_to_commit() else failures + 1
+                try:  # the reason of a failure is saved
+                    is_done = self.commit_waiting() is not None or not self.waits()
+                except (GitmemError, OSError):
+                    is_done = False
+                failures = 0 if is_done else failures + 1
             # A writer that found the lock taken started no committer: check again.
             if not failures and not self.waits():
                 return
@@ -658,17 +663,6 @@ class Store:
 
         oldest = time.time() - self.commit_after - commit_process.OVERDUE_SECONDS
         return any(write_ahead.modified_at(file) < oldest for file in files)
-
-    def commit_at_once(self) -> str | None:
-        """Commit the entries that were just recorded.
-
-        A failure does not undo the record: it waits, and `self.commit_failed` has the error.
-        """
-        try:
-            return self.commit(self.commit_seconds)
-        except GitmemError as error:
-            self.commit_failed = error
-            return None
 
     def commit(self, seconds: float, *, deferred: bool = False, swaps: int | None = None) -> str | None:
         """Commit waiting records and return a commit that contains all of them, or None if some still wait.
@@ -711,13 +705,6 @@ class Store:
             return self.commit_waiting(commit_process.WINDOW_SECONDS, deferred=deferred)
         except (GitmemError, OSError):
             return None
-
-    def _tries_to_commit(self) -> bool:
-        """Commit waiting records. Return False on failure; the reason is saved."""
-        try:
-            return self.commit_waiting() is not None or not self.waits()
-        except (GitmemError, OSError):
-            return False
 
     def keep_up(self) -> None:
         """Combine the log's small packs if there are many."""
@@ -785,7 +772,9 @@ class Store:
                 disk. Without it, the committer does that, see `tidy_index`.
         """
         if closes_index:
-            self.close_index()
+            self._snapshots.close()
+            for index in [*self._left, *([self._index] if self._index is not None else [])]:
+                index.close()
         self.git.close()
 
 
@@ -856,3 +845,58 @@ class SecondStore(Struct):
                 self._held += 1
         except RuntimeError:  # this thread does not hold it any more
             return
+
+
+def lost_records(store: Store) -> str | None:
+    """Return a warning if the log lacks lines that this clone has accepted; None if it has all of them.
+
+    Two sources are compared. The index keeps lines that the log no longer has. The ledger names the commit that this
+    clone accepted last: the tip must be that commit or a descendant of it.
+    """
+    if index_file.has_accepted(store.db(), ledger.last_commit(store.repo.state)):
+        return None
+    from .index import lost_lines
+
+    count = lost_lines.count(store.db()) or _count_missing(store)
+    if not count:
+        return None
+    lines = (
+        "1 record that this clone had accepted is"
+        if count == 1
+        else f"{count} records that this clone had accepted are"
+    )
+    return (
+        f"{lines} missing from the log: {ref.LOG_REF} may have been moved back or deleted. This output may lack "
+        f"signals. `{FIX}` restores what is still in this clone."
+    )
+
+
+def add_lost_records(store: Store, answer: WarningAnswer) -> None:
+    """Add a warning to an answer if lines are missing, with the repair command as the first one to run."""
+    missing = lost_records(store)
+    if missing is not None:
+        answer.warnings.append(missing)
+        answer.next = repair_first(answer.next)
+
+
+def repair_first(next: Sequence[str]) -> list[str]:
+    """Return the commands to run next, with the repair command first."""
+    return [FIX, *(each for each in next if each != FIX)][:3]
+
+
+def _count_missing(store: Store) -> int:
+    """Return how many lines of the last accepted commit the tip lacks; 0 if the tip descends from that commit."""
+    from .log import tree_union
+
+    git = store.git
+    accepted = ledger.last_commit(store.repo.state)  # read before the tip, which other processes advance
+    tip = git.tip(ref.LOG_REF)
+    if accepted is None or accepted == tip:
+        return 0
+    try:
+        if tip is not None and git.contains(tip, accepted):
+            return 0
+        known = [git.commit(tip).tree] if tip is not None else []
+        return tree_union.new_lines(git, git.commit(accepted).tree, known)
+    except KeyError:
+        return 0  # an object is missing: `doctor` checks what remains

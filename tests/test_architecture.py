@@ -28,7 +28,6 @@ ORDER = (
     "gitmem.commit_message",
     "gitmem.commit_process",
     "gitmem.store",
-    "gitmem.moved_back",
     "gitmem.sync",
     "gitmem.agents",
     "gitmem.signals",

@@ -266,9 +266,9 @@ def _before_push(at: Environment) -> int:
 
 def _print_unchecked(at: Environment, found: GateUnchecked) -> None:
     """Print what was not checked, with a warning if records are missing from the log."""
-    from gitmem import moved_back
+    from gitmem.store import add_lost_records
 
-    moved_back.add_warning(at.store(), found)
+    add_lost_records(at.store(), found)
     at.answer(found, signals.unchecked)
 
 

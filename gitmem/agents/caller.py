@@ -216,34 +216,24 @@ def choose_unnamed(store: Store, who: CallerClaims) -> Caller:
     """
     here = [one for one in presence.of_worktree(store) if _may_be(one, who.client)]
     unregistered = [one for one in presence.unregistered_here(store) if _may_be(one, who.client)]
+    found, next = here + unregistered, ["gitmem roster", "gitmem session start"]
     if unregistered:
-        what = (
-            f"Cannot tell who you are: GITMEM_SESSION is not set, and {unregistered[0].session_id} of this worktree started"
-            " while the git folder was read-only"
-        )
-        raise which_session_error(
-            here + unregistered,
-            what,
-            ["gitmem roster", "gitmem session start"],
-            own_person(store),
-        )
-    if len(here) == 1:
+        what = f"GITMEM_SESSION is not set, and {unregistered[0].session_id} of this worktree started while the git folder was read-only"
+    elif len(here) == 1:
         caller = of_session(here[0], "worktree")
         caller.remark = f"You act as {caller.name}, the only session of this worktree in the last 24 hours."
         caller.next = [command("export", f"GITMEM_SESSION={caller.session_id}")]
         return caller
-    if here:
-        what = f"Cannot tell who you are: {len(here)} sessions are active in this worktree, and GITMEM_SESSION is not set"
-        raise which_session_error(here, what, ["gitmem roster", "gitmem session start"], own_person(store))
-    known = presence.possible_callers(store)
-    if not known and who.client is None:
-        return person(store, "nobody")
-    what = (
-        "Cannot tell who you are: standard input is not a terminal, and this worktree has no active session"
-    )
-    if who.client is not None:
-        what = f"Cannot tell who you are: {who.client or 'an agent'} has no active session in this worktree"
-    raise which_session_error(known, what, ["gitmem session start", "gitmem roster"], own_person(store))
+    elif here:
+        what = f"{len(here)} sessions are active in this worktree, and GITMEM_SESSION is not set"
+    else:
+        found, next = presence.possible_callers(store), next[::-1]
+        if not found and who.client is None:
+            return person(store, "nobody")
+        what = "standard input is not a terminal, and this worktree has no active session"
+        if who.client is not None:
+            what = f"{who.client or 'an agent'} has no active session in this worktree"
+    raise which_session_error(found, f"Cannot tell who you are: {what}", next, own_person(store))
 
 
 def only_session(store: Store, who: CallerClaims) -> Caller | None:
@@ -264,17 +254,18 @@ def which_session_error(
 ) -> UsageError:
     """Return the error with the candidates. The commands in `next`, run unchanged, act as none of them."""
     latest = sorted(found, key=lambda one: (one.age, one.session_id))
-    mine = "Select your session with `export GITMEM_SESSION=ID` or --as ID. " if latest else ""
-    mine += (
-        "If none is yours, run `gitmem session start`. "
-        if latest
-        else "Start one with `gitmem session start`. "
-    )
-    ending = "End a finished session of yours with `gitmem session end --as ID`." if latest else ""
-    typed = f"As a person in a script, use `{command('--as', person)}`. " if person else ""
+    hints = ["Start one with `gitmem session start`."]
+    if latest:
+        hints = [
+            "Select your session with `export GITMEM_SESSION=ID` or --as ID.",
+            "If none is yours, run `gitmem session start`.",
+            "End a finished session of yours with `gitmem session end --as ID`.",
+        ]
+    if person:
+        hints.append(f"As a person in a script, use `{command('--as', person)}`.")
     return UsageError(
         f"{what}. Nothing was written.",
-        hint=(mine + typed + ending).strip(),
+        hint=" ".join(hints),
         code="which-session",
         suggestions=[presence.describe(one, one.session_id) for one in latest[:CANDIDATES_MAX]],
         next=next,
@@ -388,7 +379,8 @@ def _named(store: Store, text: str) -> Caller:
         return person(store, "as")
 
     pin = names.pin_of(store, text)
-    pinned = names.pinned(store, text, code="which-session") if pin is not None and pin.name == text else None
+    is_pinned = pin is not None and pin.name == text
+    pinned = names.pinned(store, text, code="which-session") if is_pinned else None
     if pinned is not None:
         caller = of_session(pinned[0], "as")
         caller.remark = pinned[1]
@@ -435,15 +427,15 @@ def _identity(store: Store, identity: str) -> Caller:
 def _session(store: Store, session_id: str, where: str) -> Presence:
     found = presence.get(store, session_id) if is_id("sess", session_id) else None
     if found is None:
-        from .. import moved_back
+        from ..store import lost_records, repair_first
 
-        missing = moved_back.warning(store)
+        missing = lost_records(store)
         next = ["gitmem session start", "gitmem roster"]
         raise UsageError(
             f"{where} an unknown session: {sanitize(session_id)}. Nothing was written.",
             hint=missing or "Start a session and export its id.",
             code="unknown-session",
-            next=moved_back.repair_first(next) if missing else next,
+            next=repair_first(next) if missing else next,
         )
     if found.ended is not None:
         when = presence.format_age(store.now() - found.ended)

@@ -93,6 +93,11 @@ class Presence:
         )
 
     @property
+    def workspace(self) -> str | None:
+        """Its workspace; None without one."""
+        return self.record.get("workspace_id")
+
+    @property
     def is_current(self) -> bool:
         """Whether it is live or idle."""
         return self.status in ("live", "idle")
@@ -319,37 +324,20 @@ def readers_named(db: sqlite3.Connection, name: str) -> set[str]:
     return {*filter(None, row or ()), *addresses_with(db, name)}
 
 
-def latest_of(db: sqlite3.Connection, reader: str) -> dict[str, str | None] | None:
-    """Return id and workspace of the session of a reader that was last at work, or None. Ended sessions come last."""
-    row = db.execute(
-        "SELECT s.session_id, s.workspace_id FROM session s JOIN tenure t ON t.session_id = s.session_id AND t.last"
-        " WHERE s.session_id = :key OR s.agent_identity = :key"
-        " ORDER BY s.ended IS NOT NULL, t.until DESC LIMIT 1",
-        {"key": reader},
-    ).fetchone()
-    return {"session_id": row[0], "workspace_id": row[1]} if row else None
-
-
 def find_session(db: sqlite3.Connection, text: str) -> str | None:
     """Return the session that an id or a unique prefix names, or None.
 
     Raises:
         UsageError: `ambiguous-id` if several sessions match.
     """
+    from ..index import resolve_id
+
     if not text.startswith("sess-") or len(text) == len("sess-"):
         return None
-    rows = db.execute(
-        "SELECT session_id FROM session WHERE session_id >= ? AND session_id < ? ORDER BY session_id LIMIT 4",
-        (text, text + "\x7f"),
-    ).fetchall()
-    found = [str(row[0]) for row in rows]
-    if text in found or len(found) == 1:
-        return text if text in found else found[0]
-    if found:
-        raise UsageError(
-            f"{text} is a prefix of several session ids.", code="ambiguous-id", suggestions=found
-        )
-    return None
+    found = resolve_id.beginning(db, "session", "session_id", text)
+    if len(found) > 1:
+        raise resolve_id.ambiguous(text, found)
+    return next(iter(found), None)
 
 
 def _found(

@@ -10,9 +10,8 @@ from ..errors import UsageError
 from ..index.index_file import Index, sqlite3
 from ..log import ref
 from ..log.recovery import LogReadResult
-from ..moved_back import FIX
 from ..outcome import Outcome, command
-from ..store import Store
+from ..store import FIX, Store
 from ..sync import remote
 
 Where = str | Callable[[], str]

@@ -615,7 +615,7 @@ class Snapshots:
 
 
 def has_accepted(db: sqlite3.Connection, accepted: str | None) -> bool:
-    """Return whether a fresh index certainly has everything that this clone has accepted; see `moved_back`.
+    """Return whether a fresh index certainly has everything that this clone has accepted; see `store.lost_records`.
 
     Args:
         accepted: The tip that this clone accepted last, if known.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import moved_back, records
+from .. import records
 from ..agents import audits, mailbox, session_view
 from ..agents.descriptions import sender_name
 from ..commit_message import sanitize
@@ -12,6 +12,7 @@ from ..order import thread
 from ..outcome import Outcome, command
 from ..records.ids import UNIT_FORM, is_work_unit, unit_key
 from ..settings import WU
+from ..store import add_lost_records
 from ..text.name_matching import similar
 from ..text.sanitize import is_blank
 from . import message_frame, send
@@ -92,7 +93,7 @@ def check(
         _pass(store, caller, found, ids, reason)
     found.next = _next(store, found)
     found.warnings += [unnamed.message] if unnamed is not None else []
-    moved_back.add_warning(store, found)
+    add_lost_records(store, found)
     return found
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from .. import moved_back, records
+from .. import records
 from ..agents import delivery, heartbeats, mailbox, presence
 from ..errors import StoreError, UsageError, check_limit
 from ..log.lines import digest, format_at
 from ..order.content import asks, check_intent, has_conflict, may_contradict
 from ..outcome import Outcome, PartOfAnswer, Struct, command
 from ..records.ids import unit_key
+from ..store import add_lost_records
 from ..sync import whereabouts
 from ..text.sanitize import sanitize
 from . import message_frame
@@ -70,8 +71,9 @@ def resolve_owner(store: Store, caller: Caller | None, for_: str | None) -> Inbo
     if address is not None:
         return _imported_owner(store, address)
     resolved = _reader(store, for_)
-    latest = presence.latest_of(store.db(), resolved.address) or {}
-    found = InboxOwner(resolved.address, latest.get("session_id"), latest.get("workspace_id"))
+    address = resolved.address
+    latest = next(iter(presence.of_identity(store, address)), None) or presence.get(store, address)
+    found = InboxOwner(address, *((latest.session_id, latest.workspace) if latest else (None, None)))
     if caller is not None and resolved.address in (caller.reader, caller.session_id):
         found.caller = caller
     else:
@@ -458,7 +460,7 @@ def _fitting(
 def _report_missing(store: Store, outcome: InboxResult) -> None:
     """Report lines that the log lacks."""
     whereabouts.add_unread(store, outcome)
-    moved_back.add_warning(store, outcome)
+    add_lost_records(store, outcome)
 
 
 def _filtered(

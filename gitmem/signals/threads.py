@@ -6,7 +6,7 @@ identified by its id and by each agent identity and client in its records: an ag
 
 from __future__ import annotations
 
-from .. import moved_back, records
+from .. import records
 from ..agents import addressing, mailbox, presence, session_view
 from ..agents.caller import other_workspaces
 from ..agents.mailbox import digests_of
@@ -18,6 +18,7 @@ from ..order.content import ASKS, answers_a_line, asks
 from ..order.thread import ANSWERS, FoldedThread, ThreadSignal, root, root_id
 from ..outcome import Outcome, Struct, command
 from ..records.ids import is_id, unit_key, unit_key_sql
+from ..store import add_lost_records
 from ..sync import whereabouts
 from ..text.sanitize import sanitize, title
 from . import message_frame
@@ -599,7 +600,7 @@ def converged(store: Store, id: str, *, caller: Caller | None = None) -> Converg
     ]
     outcome.warnings += _away(store, outcome)
     whereabouts.add_unread(store, outcome)
-    moved_back.add_warning(store, outcome)
+    add_lost_records(store, outcome)
     return outcome
 
 

@@ -19,8 +19,8 @@ from ..log.ref_checks import FOREIGN as FOREIGN_LOG
 from ..log.ref_checks import FOREIGN_WHY, INVALID, RefCheck
 from ..log.squash import squash
 from ..log.tree_checks import TreeCheck
-from ..moved_back import FIX
 from ..outcome import command
+from ..store import FIX
 from ..text.sanitize import first_of
 from . import read_remote, rebase
 from .remote import PREFIXES, Remote, display_name, is_related, log_tips, projects

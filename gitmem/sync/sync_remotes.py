@@ -561,7 +561,7 @@ def _next(states: Sequence[RemoteResult], *, leads: bool) -> list[str]:
         elif remote.state in ("offline", "rejected"):
             found.append(command("gitmem", "sync", remote.name))
         elif remote.state == INCOMPLETE:
-            from ..moved_back import FIX
+            from ..store import FIX
 
             found += [
                 FIX if FIX in remote.message else "gitmem doctor",
