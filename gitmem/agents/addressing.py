@@ -80,7 +80,8 @@ def resolve(
         if one is None and (holders := {each.address: each for each in _holders(store, part, caller)}):
             found.update((address, each) for address, each in holders.items() if address not in found)
             continue
-        if one is None and allow_unseen and _may_be_unseen(part):
+        is_unseen = is_identity(part) and not is_reserved_identity(part) and not any(map(is_unsafe, part))
+        if one is None and allow_unseen and is_unseen:
             one = Resolved(part, store.own_address(part), "exact")
             one.remark = f"{part} is not in this log yet: an agent of yours with this identity reads it when its first session starts."
             one.asleep = one.elsewhere = True
@@ -100,10 +101,6 @@ def _holders(store: Store, text: str, caller: Caller | None) -> Iterator[Resolve
         age = format_age(store.now() - session.record_at)
         one.remark = one.remark or f"{session.name} holds {session.role}; its last record: {age}."
         yield one
-
-
-def _may_be_unseen(text: str) -> bool:
-    return is_identity(text) and not is_reserved_identity(text) and not any(map(is_unsafe, text))
 
 
 def reader_of(store: Store, text: str) -> Resolved:

@@ -12,7 +12,7 @@ from . import waiting_work
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ..log.lines import CommitMessage
     from ..records.record_types import AuditFields, AuditRecord
@@ -88,29 +88,22 @@ def passed_at_gate(store: Store, caller: Caller, wu: str | None) -> dict[str, st
 
 
 def of_readers(store: Store, readers: Sequence[str], *, since: str = "") -> Iterator[AuditRecord]:
-    """Yield the audits of these readers.
+    """Return the audits of these readers.
 
     Args:
         since: The earliest time of an audit, as lines have it.
     """
-    of = f"json_extract(l.body, '$.reader_identity') {entities.AMONG}"
-    values = (since, entities.json_list(readers))
-    for line in entities.bodies(store.db(), f"l.kind = 'audit' AND l.at >= ? AND {of}", values):
-        audit = records.read_kind("audit", line)
-        if audit is not None:
-            yield audit
+    of = f"l.kind = 'audit' AND l.at >= ? AND json_extract(l.body, '$.reader_identity') {entities.AMONG}"
+    return _read(entities.bodies(store.db(), of, (since, entities.json_list(readers))))
 
 
 def of_action(
     db: sqlite3.Connection, action: str, since: str, until: str, most: int
 ) -> Iterator[AuditRecord]:
-    """Yield the newest audits of a rule between two times."""
+    """Return the newest audits of a rule between two times."""
     condition = "l.kind = 'audit' AND l.at >= ? AND l.at <= ? AND json_extract(l.body, '$.action') = ?"
     lines = entities.bodies(db, condition, (since, until, action), order="l.at DESC", limit=most)
-    for line in list(lines):
-        audit = records.read_kind("audit", line)
-        if audit is not None:
-            yield audit
+    return _read(list(lines))
 
 
 def newest(db: sqlite3.Connection, most: int, most_bytes: int) -> list[AuditRecord]:
@@ -119,14 +112,15 @@ def newest(db: sqlite3.Connection, most: int, most_bytes: int) -> list[AuditReco
     Args:
         most: How many are read, and how many bytes of lines: peers may have written any number.
     """
-    found: list[AuditRecord] = []
-    order = "l.at DESC, l.body DESC"
-    for line in entities.bodies(db, "l.kind = 'audit'", (), order=order, limit=most):
+    kept: list[bytes] = []
+    for line in entities.bodies(db, "l.kind = 'audit'", (), order="l.at DESC, l.body DESC", limit=most):
         most_bytes -= len(line)
-        audit = records.read_kind("audit", line) if most_bytes >= 0 else None
-        if audit is not None:
-            found.append(audit)
-    return found
+        kept += [line] if most_bytes >= 0 else []
+    return [*_read(kept)]
+
+
+def _read(lines: Iterable[bytes]) -> Iterator[AuditRecord]:
+    return (audit for line in lines if (audit := records.read_kind("audit", line)) is not None)
 
 
 def claim_ids(audit: AuditFields) -> list[str]:

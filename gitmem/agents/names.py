@@ -334,18 +334,6 @@ def pinned(
     )
 
 
-def meant_instead(store: Store, shown: Presence) -> str | None:
-    """Return a sentence about whom the displayed name of a session means here, if that is another one; else None."""
-    pin = None if is_reserved(shown.name) else pin_of(store, shown.name)
-    kept = _holder(store, pin) if pin is not None else None
-    if kept is None or kept.reader == shown.reader or not (kept.is_current and _asks_for(kept, shown.name)):
-        return None
-    return (
-        f"In this clone the name {sanitize(shown.name)} means {sanitize(kept.reader)}, which had it here first and is shown as "
-        f"{sanitize(kept.name)}; send to the other one with --to {sanitize(shown.reader)}."
-    )
-
-
 def note_pin(store: Store, name: str, session_id: str, identity: str | None) -> None:
     """Pin a displayed name to its present holder. A state folder that can't be written is not an error.
 

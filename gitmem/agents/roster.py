@@ -12,7 +12,7 @@ from ..settings import WARN
 from ..sync import autosync, whereabouts
 from ..text.name_matching import fold
 from ..text.sanitize import sanitize
-from . import descriptions, mailbox, names, other_keys, presence, session_view, signers
+from . import descriptions, edited_paths, mailbox, names, other_keys, presence, session_view, signers
 from .caller import other_workspaces
 from .descriptions import by_role, row
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 EDITS_MAX = 50  # paths of a session that a roster names
-CONTESTED_MAX = 10  # names of which a roster says whom they mean here
+GONE_MAX = 10  # sessions of which a roster says that their worktree is gone
 SHOWN = 50  # sessions of a list
 UNREAD_STEPS = 20_000_000  # steps of SQLite for all sessions of one answer
 
@@ -98,13 +98,13 @@ def roster(
         UsageError: The limit is below 1.
     """
     check_limit(limit)
-    left = unread = 0
     if query:
-        found = names.matching(store, query, all=all, most=read_most)
+        found, left = names.matching(store, query, all=all, most=read_most), 0
         unread = _left(store, read_most, all=all)
     else:
-        every, left = _shown(store, limit, read_most, all=all)
-        found = by_role(every)
+        most = max(limit or 0, read_most)
+        found, unread = by_role(presence.shown(store, all=all, most=most).values()), 0
+        left = _left(store, most, all=all)
     found = [one for one in found if all or one.is_current or one.is_homeless]
     db, now = store.db(), store.now()
     total = len(found) + left
@@ -117,13 +117,17 @@ def roster(
         {**each, "unread": steps.ask(_unread, db, one, now)}
         for one, each in zip(found, _rows(store, db, steps, found, marks=all), strict=True)
     ]
-    _add_edits(store, rows)
+    edits = edited_paths.by_session(store)
+    for each in rows:
+        if paths := edits.get(each["session_id"]):
+            each["edits"] = paths[:EDITS_MAX]
     key, failed = store.writers.describe()[0] or None, autosync.last_failure(store.repo)
     outcome = Roster(sessions=rows, writer=key, autosync=failed, next=_next(found, rows, query, all, caller))
     outcome.more = total - len(known)
     if work and not query:
-        _add_work(store, outcome, caller)
-    _follow_pins(store, outcome, found)
+        outcome.waits = store.domain.waits(store, caller)
+        outcome.next = [*(outcome.waits.steps if outcome.waits is not None else ()), *outcome.next]
+        outcome.work = store.domain.open_work(store)
     outcome.next = [*(["gitmem sync"] if failed is not None else []), *outcome.next]
     if query and not found:
         live = sum(one.status == "live" for one in presence.shown(store, most=read_most).values())
@@ -135,29 +139,6 @@ def roster(
     notes = (outcome.remark, not_shown, not_read, elsewhere, away, whereabouts.unread(store))
     outcome.remark = " ".join(filter(None, notes)) or None
     return outcome
-
-
-def _add_edits(store: Store, rows: Sequence[SessionRow]) -> None:
-    """Add which paths each session has changed without a claim."""
-    from . import edited_paths
-
-    edits = edited_paths.by_session(store)
-    for each in rows:
-        if paths := edits.get(each["session_id"]):
-            each["edits"] = paths[:EDITS_MAX]
-
-
-def _add_work(store: Store, outcome: Roster, caller: Caller | None) -> None:
-    """Add who waits for whom, with the command that ends what the caller owes longest, and who works on what."""
-    outcome.waits = store.domain.waits(store, caller)
-    outcome.next = [*(outcome.waits.steps if outcome.waits is not None else ()), *outcome.next]
-    outcome.work = store.domain.open_work(store)
-
-
-def _shown(store: Store, limit: int | None, most: int, *, all: bool) -> tuple[list[Presence], int]:
-    """Return the sessions that a list is chosen from, and how many others there are."""
-    most = max(limit or 0, most)
-    return list(presence.shown(store, all=all, most=most).values()), _left(store, most, all=all)
 
 
 def _left(store: Store, most: int, *, all: bool) -> int:
@@ -200,17 +181,12 @@ def whoami(store: Store, caller: Caller) -> WhoAmI:
         status=found.status if found else None,
         headline=descriptions.headline_of_caller(store, db, caller) or caller.name or caller.reader,
         writer=_writers(db, [caller.session_id] if caller.session_id else []).get(caller.session_id),
-        known=bool(_known(store, [caller.reader])),
+        known=bool(signers.read(store).known(store, [caller.reader])),
         unread=len({id for _, id in unread}),
         work=store.domain.own_work(store, caller),
         remark=remark,
         next=[*caller.next, *(["gitmem inbox"] if unread else [])][:3],
     )
-
-
-def _known(store: Store, addresses: Sequence[str]) -> set[str]:
-    """Return those of these addresses that `.gitmem/signers` knows."""
-    return signers.read(store).known(store, addresses)
 
 
 def session_row(store: Store, db: sqlite3.Connection, steps: StepLimit, one: Presence) -> SessionRow:
@@ -219,14 +195,14 @@ def session_row(store: Store, db: sqlite3.Connection, steps: StepLimit, one: Pre
 
 
 def _rows(
-    store: Store, db: sqlite3.Connection, steps: StepLimit, found: Sequence[Presence], *, marks: bool = False
+    store: Store, db: sqlite3.Connection, steps: StepLimit, found: Sequence[Presence], *, marks: bool
 ) -> Iterator[SessionRow]:
     """Yield sessions as lists show them, each made when it is asked for: the steps are for all.
 
     Args:
         marks: Whether those that `.gitmem/signers` knows are marked.
     """
-    known = _known(store, [one.reader for one in found]) if marks else ()
+    known = signers.read(store).known(store, [one.reader for one in found]) if marks else ()
     writers = _writers(db, [one.session_id for one in found])
     for one in found:
         each: SessionRow = {**session_row(store, db, steps, one), "writer": writers.get(one.session_id)}
@@ -266,24 +242,12 @@ def _not_at_work(found: Sequence[Presence], left_behind: Sequence[Presence], lef
     Args:
         left: Sentences about addresses that were left.
     """
-    told = [f"{one.name}'s worktree {one.worktree} is gone." for one in found if one.is_homeless][
-        :CONTESTED_MAX
-    ]
+    told = [f"{one.name}'s worktree {one.worktree} is gone." for one in found if one.is_homeless][:GONE_MAX]
     for one in left_behind[:1]:
         others = f" So have {len(left_behind) - 1} more." if left_behind[1:] else ""
         shows = command("gitmem", "inbox", "--for", one.reader)
         told.append(f"{one.name} is not at work and has unread messages: {shows}.{others}")
     return " ".join([*told, *left])
-
-
-def _follow_pins(store: Store, outcome: Roster, found: Sequence[Presence]) -> None:
-    """Say which displayed names mean another session in this clone, and advise no command that would reach that one."""
-    asked = {fold(one.asked) for one in found if one.asked != one.name}
-    contested = [one for one in found if fold(one.name) in asked][:CONTESTED_MAX]
-    for one in contested:
-        meant = names.meant_instead(store, one)
-        if meant is not None:
-            outcome.remark = " ".join(filter(None, (outcome.remark, meant)))
 
 
 HOLDERS_MAX = 200

@@ -90,24 +90,11 @@ def _also(db: sqlite3.Connection, new: Rows) -> set[str]:
         writer = row.record.get("session_id")
         if writer and micros_of(row.at) is not None:
             times.setdefault(writer, []).append(row.at)
-    since: dict[str, int] = {}
-    changed = {
-        session_id for session_id in sorted(times) if _extend_alive(db, session_id, times[session_id], since)
-    }
-    for name_root, at in since.items():
-        _assign_shown_names(db, name_root, at)
-    return changed
+    return {session_id for session_id in sorted(times) if _extend_alive(db, session_id, times[session_id])}
 
 
-def _extend_alive(
-    db: sqlite3.Connection, session_id: str, times: Sequence[str], since: dict[str, int]
-) -> bool:
-    """Add the times of records to the periods when an id was at work.
-
-    Returns:
-        Whether the session must be folded again. If periods only end later, the names that were held to their ends are held longer:
-        a record that asks for another name, or ends the session, would have begun a period or be in one.
-    """
+def _extend_alive(db: sqlite3.Connection, session_id: str, times: Sequence[str]) -> bool:
+    """Add the times of records to the periods when an id was at work; return whether that changes them."""
     ends = [micros_of(min(times)), micros_of(max(times))]
     first, last = ends
     if first is None or last is None or last - first > HOLD_MICROS:
@@ -126,15 +113,7 @@ def _extend_alive(
         [(session_id, begin) for begin, _ in known - now],
     )
     db.executemany("INSERT INTO alive VALUES (?, ?, ?)", [(session_id, *each) for each in now - known])
-    old, later = dict(known - now), dict(now - known)
-    if old.keys() != later.keys():
-        return True
-    for begin, until in old.items():
-        held = "session_id = ? AND until = ?"
-        for (name,) in db.execute(f"SELECT name FROM tenure WHERE {held}", (session_id, until)).fetchall():
-            _note(since, name, until)
-        db.execute(f"UPDATE tenure SET until = ? WHERE {held}", (later[begin], session_id, until))
-    return False
+    return now != known
 
 
 def _rows(db: sqlite3.Connection, sessions: Mapping[str, Lines]) -> Iterator[Sequence[object]]:

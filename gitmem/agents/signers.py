@@ -73,6 +73,14 @@ class Row(Struct):
 
 def parse(text: str) -> tuple[list[Row], list[str]]:
     """Return the rows of a file, and sentences about the lines that do not count."""
+    import fnmatch
+    import re  # here: `whoami` reads the file, which is nearly always missing
+
+    def is_pattern(text: str) -> bool:
+        return (
+            len(text) <= PATTERN_MAX and text.count("*") <= STARS_MAX and bool(re.fullmatch(_PATTERN, text))
+        )
+
     rows: list[Row] = []
     problems: list[str] = []
     left = PATTERNS_MAX
@@ -87,7 +95,7 @@ def parse(text: str) -> tuple[list[Row], list[str]]:
                 0, f"Line {number} and what follows does not count: {PATTERNS_MAX:,} patterns are read"
             )
             break
-        wrong = next((each for each in patterns if not _is_pattern(each)), None)
+        wrong = next((each for each in patterns if not is_pattern(each)), None)
         writer = fields[1] if len(fields) > 1 and is_writer(fields[1]) else ""
         key = public_key(fields[1], fields[2]) if len(fields) > 2 and not writer else ""
         if wrong is not None:
@@ -100,24 +108,15 @@ def parse(text: str) -> tuple[list[Row], list[str]]:
             )
         else:
             taken, without = (
-                [_expression(each.lstrip("!")) for each in patterns if each.startswith("!") is negated]
+                [
+                    re.compile(fnmatch.translate(each.lstrip("!")))
+                    for each in patterns
+                    if each.startswith("!") is negated
+                ]
                 for negated in (False, True)
             )
             rows.append(Row(taken, without, writer, key))
     return rows, problems
-
-
-def _is_pattern(text: str) -> bool:
-    import re  # here and below: `whoami` reads the file, which is nearly always missing
-
-    return len(text) <= PATTERN_MAX and text.count("*") <= STARS_MAX and bool(re.fullmatch(_PATTERN, text))
-
-
-def _expression(pattern: str) -> re.Pattern[str]:
-    import fnmatch
-    import re
-
-    return re.compile(fnmatch.translate(pattern))  # without brackets
 
 
 class Signers(Struct):

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import errno
 import os
-import time
 
 from .. import local_files
 from ..errors import StoreError, UsageError
@@ -38,7 +37,6 @@ SHARED_MODES = 0o077
 NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV, errno.EMLINK)
 _FAILING_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 _RESTORE = "Restore it from a backup, or name another one with GITMEM_KEY_FILE or `git config --global gitmem.key PATH`"
-_SETTLING = 20, 0.025  # how often, and after how many seconds, a file is read again that may still be written
 
 
 def is_writer(text: str) -> bool:
@@ -325,7 +323,7 @@ class Keys(Struct):
         if wanted and (not os.path.isabs(wanted) or "\n" in wanted):
             return KeyFile(wanted, damage=f"its path is {wanted!a}; it must be absolute, in one line")
         for path in [wanted] if wanted else self._places():
-            found = _settled(path, self.given)
+            found = read(path, is_named=path == self.given)
             if wanted or not found.is_missing:
                 return found
         return None
@@ -353,7 +351,7 @@ class Keys(Struct):
                     f"cannot make {path} ({error.strerror}); the disk must have room for it"
                 ) from None
             return None
-        return _settled(path)
+        return read(path)
 
     def _unusable(self, damage: str, hint: str = "") -> StoreError:
         what = f"Cannot use the key file: {damage}. Nothing was written."
@@ -463,26 +461,6 @@ def read(path: str, *, is_named: bool = False) -> KeyFile:
         found._seed = bytes.fromhex(digits.decode())
         found.is_exposed = status.st_uid == os.geteuid() and bool(status.st_mode & SHARED_MODES)
     return found
-
-
-def _settled(path: str, named: str = "") -> KeyFile:
-    """Return a key file as `read` does; wait a moment for one that another process seems to be writing."""
-    count, seconds = _SETTLING
-    for _ in range(count):
-        found = read(path, is_named=path == named)
-        if not found.damage or not _is_being_written(path):
-            break
-        time.sleep(seconds)
-    return found
-
-
-def _is_being_written(path: str) -> bool:
-    """Return whether a file is a few seconds old and not complete: without hard links a key is written in place."""
-    try:
-        status = os.lstat(path)
-    except OSError:
-        return False
-    return status.st_size < _KEY_FILE_BYTES and abs(time.time() - status.st_mtime) < 5
 
 
 def _rows(path: str) -> list[tuple[str, str]]:

@@ -77,21 +77,6 @@ def test_a_name_that_was_written_to_keeps_its_holder(desk: Desk) -> None:
     assert recipients(desk.send(other.session_id)) == [other.session_id]
 
 
-def test_the_roster_advises_no_name_that_means_another_one_here(desk: Desk) -> None:
-    """The log shows the name for the claimant, and `--to` follows the pin: the answer says so, and names the exact command."""
-    planck = desk.planck(IDENTITY)
-    desk.send()
-    other = desk.claim()
-    desk.goes_on(other)
-    for query in ("Planck", None):
-        found = roster.roster(desk.here, query, caller=desk.me)
-        assert f"the name Planck means {IDENTITY}" in str(found.remark)
-        assert "shown as Planck-2" in str(found.remark)
-        assert not any(each.endswith("--to Planck") for each in found.next)
-    assert recipients(desk.send(other.session_id)) == [other.session_id]
-    assert recipients(desk.send()) == [planck.agent_identity]
-
-
 def test_a_name_that_was_never_used_here_is_what_the_log_says(desk: Desk) -> None:
     """There is nothing to keep."""
     desk.planck()
