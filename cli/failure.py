@@ -42,7 +42,7 @@ SYNONYMS = {
     "gitmem task list": ("tasks", "todo"),
     "gitmem delegate 'what to do' --to NAME --wu ID": ("wu:create", "wu:delegate"),
     "gitmem session start --wu ID": ("wu:claim",),
-    "gitmem mem delete ID": ("redact",),
+    "gitmem forget ID REASON": ("redact",),
     "gitmem reply ID 'your answer'": ("answer", "respond"),
     "gitmem inbox": ("read", "receive", "recv", "check", "mail", "messages", "unread", "signals"),
     "gitmem whoami": ("status", "who", "me", "id"),
@@ -70,10 +70,6 @@ GROUPS = {
     "gitmem session": ("start, set, note or end", "gitmem roster"),
     "gitmem claim": ("a path, list or release", "gitmem claim list"),
     "gitmem task": ("list, show, take, message, done, accept or cancel", "gitmem task list"),
-}
-# Words for what is done in another way, or not at all, with the way that exists.
-ABSENT = {
-    "redact": "Records are never rewritten: `gitmem mem delete ID` hides a node; revoke a secret that was recorded.",
 }
 TEXTS = ("gitmem mem create", "gitmem mem checkpoint")  # they take one text
 _COMMON = ("--json", "--as", "-C")
@@ -121,8 +117,6 @@ def _similar_commands(message: str) -> list[str]:
 
 def _hint(path: str, message: str, option: str | None, near: Sequence[str] | None) -> str:
     """Return advice for frequent mistakes with messages and texts, or ""."""
-    if path == "gitmem" and message.startswith("No such command '"):
-        return ABSENT.get(message.split("'")[1].lower(), "")
     if path == "gitmem delegate" and message.startswith("Missing argument"):
         return "Usage: gitmem delegate 'what to do' --to NAME"
     speaks = path in ("gitmem signal", "gitmem reply")

@@ -15,11 +15,7 @@ from ..render.terminal import is_everywhere
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Annotated
-
-    from gitmem.page.board import Fields
-    from gitmem.store import Store
 
     from .options import Flag, OnlyAgent, Option, Since, Wu
 
@@ -58,7 +54,12 @@ def view(
     from gitmem.page import page_file as pages
 
     if serve:
-        _serve(at, out, opens=open, since=moment, wu=wu, agent=agent)
+        if out is not None:
+            raise UsageError(
+                "--out is for a file, and --serve writes none. Nothing was written.",
+                next=["gitmem view --serve", "gitmem view"],
+            )
+        _serve(at, opens=open, since=moment, wu=wu, agent=agent)
         return
     path = os.path.abspath(os.path.join(at.folder, out)) if out is not None else None
     found = pages.view(at.store(), path, since=moment, wu=wu, agent=agent, who=at.who())
@@ -70,32 +71,6 @@ def view(
             found.warnings.append("No browser was found: open the file with your own.")
     found.next = [] if found.opened else ["gitmem view --open"] if not open else []
     at.answer(found, render.view)
-
-
-def _serve(
-    at: Environment,
-    out: str | None,
-    *,
-    opens: bool,
-    since: int | None,
-    wu: str | None,
-    agent: str | None,
-) -> None:
-    """Serve the page, once it was collected: a filter with a mistake is reported at once."""
-    from gitmem.page.page_data import collect
-    from gitmem.signals.thread_list import Selection
-
-    if out is not None:
-        raise UsageError(
-            "--out is for a file, and --serve writes none. Nothing was written.",
-            next=["gitmem view --serve", "gitmem view"],
-        )
-    Selection(at.store(), since=since, wu=wu, agent=agent)
-    run(
-        at,
-        lambda store: collect(store, since=since, wu=wu, agent=agent, who=at.who()),
-        open_in_browser if opens else None,
-    )
 
 
 def open_in_browser(url: str) -> bool:
@@ -162,21 +137,16 @@ ENTRY_FILE = "view-open.html"
 _ENTRY = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={url}"><a href="{url}">gitmem</a>'
 
 
-def run(
-    at: Environment,
-    collect: Callable[[Store], Fields],
-    show: Callable[[str], bool] | None,
-) -> None:
-    """Serve until a signal ends it.
-
-    Args:
-        at: The environment.
-        collect: Collects the data of the page.
-        show: Opens an address in a browser; None to open none.
+def _serve(at: Environment, *, opens: bool, since: int | None, wu: str | None, agent: str | None) -> None:
+    """Serve the page until a signal ends it, once it was collected: a filter with a mistake is reported at once.
 
     Raises:
         UsageError: The extra is not installed.
     """
+    from gitmem.page.page_data import collect
+    from gitmem.signals.thread_list import Selection
+
+    Selection(at.store(), since=since, wu=wu, agent=agent)
     with a2a.needs_sdk(WHAT):
         from gitmem.calls import http_guard
         from gitmem.page.live_page import LivePage
@@ -184,7 +154,7 @@ def run(
     bound = a2a.bind(LISTEN, 0)
     entry_file = os.path.join(at.store().repo.state, ENTRY_FILE)
     log = a2a.served_log(at, push=False, allow_private=False)
-    page = LivePage(log, lambda: collect(log.store), at.who())
+    page = LivePage(log, lambda: collect(log.store, since=since, wu=wu, agent=agent, who=at.who()), at.who())
     number = bound.getsockname()[1]
     url = f"http://{LISTEN}:{number}{page.entry}"
 
@@ -193,7 +163,7 @@ def run(
             output.write_json({"url": url, "next": []})
         else:
             output.write_lines([f"{url}", "note: this link lets a browser in; press Ctrl-C to end"])
-        if show is not None and not _open(entry_file, url, show):
+        if opens and not _open(entry_file, url):
             output.tell("no browser was found: open the link with your own")
 
     try:  # an open page always waits for an event: who presses Ctrl-C should not wait for that
@@ -204,11 +174,11 @@ def run(
         local_files.remove_quietly(entry_file)
 
 
-def _open(path: str, url: str, show: Callable[[str], bool]) -> bool:
+def _open(path: str, url: str) -> bool:
     """Open an address by a file that only this user reads: other users see the arguments of processes."""
     from pathlib import Path
 
     written = local_files.try_replace(
         path, _ENTRY.format(url=url).encode("ascii"), folders=True, private=True
     )
-    return written and show(Path(path).as_uri())
+    return written and open_in_browser(Path(path).as_uri())

@@ -15,17 +15,14 @@ from .hook_call import answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from gitmem.agents.caller import Caller
     from gitmem.records.record_types import ShownSignal
-    from gitmem.signals.inbox import InboxResult
     from gitmem.store import Store
 
     from ..environment import Environment
     from .hook_call import HookInput, HookTimer
-
-    Text = Callable[[ShownSignal], str]
 
 
 OLD_MICROS = 10 * 60 * 1_000_000  # an older signal is shown with its age
@@ -84,7 +81,7 @@ def deliver(
     intro: str = "",
     variables: Mapping[str, str] | None = None,
 ) -> None:
-    """Print a reader's unread signals in its client's form, then record the receipts.
+    """Print a reader's unread signals in its client's form, old ones with their age, then record the receipts.
 
     Args:
         via: The program of the reply lines, see `hook_call.reply_program`.
@@ -93,13 +90,29 @@ def deliver(
         intro: A text that comes first only with signals.
         variables: See `hook_call.answer`.
     """
+    now = store.now()
+
+    def text_of(fields: ShownSignal) -> str:
+        sent_at = fields["created_at"]
+        age = format_ago(sent_at, now) if sent_at < format_at(now - OLD_MICROS) else None
+        text = message_frame.signal_text(
+            fields, reader=caller.reader, workspace=caller.workspace, age=age, via=via
+        )
+        return output.plain(text)
+
     with delivery.delivery_lock(store, caller.reader) as free:
         mine = free and call.kind in READS[call.client]
         if not mine and not before:
             return
-        text_of = shown(store, caller, via)
-        reading = unread(store, caller, text_of, directed=directed) if mine else None
-        news = injection(reading, text_of, via) if reading is not None else ""
+        reading, news = None, ""
+        if mine:
+            reading = inbox.read(
+                store, caller, directed=directed, max_text=BUDGET - TOP_BYTES,
+                measure=lambda fields: len(text_of(fields).encode("utf-8", "replace")) + 2,
+            )  # fmt: skip
+        if reading is not None and reading.signals:
+            shown = [text_of(fields) for fields in reading.signals]
+            news = message_frame.injection(shown, more=reading.more, via=via)
         parts = [before, intro if news else "", news]
         text = answer(call, "\n\n".join(filter(None, parts)), variables or {})
         if text is not None:
@@ -110,39 +123,6 @@ def deliver(
                 return
         if reading is not None:
             inbox.mark(store, reading)
-
-
-def shown(store: Store, caller: Caller, via: str) -> Text:
-    """Return the function that formats signals; old ones get their age."""
-    now = store.now()
-
-    def text(fields: ShownSignal) -> str:
-        sent_at = fields["created_at"]
-        age = format_ago(sent_at, now) if sent_at < format_at(now - OLD_MICROS) else None
-        shown = message_frame.signal_text(
-            fields, reader=caller.reader, workspace=caller.workspace, age=age, via=via
-        )
-        return output.plain(shown)
-
-    return text
-
-
-def unread(store: Store, caller: Caller, text_of: Text, *, directed: bool) -> InboxResult:
-    """Read the signals that fit into one injection, without those that were shown before a receipt failed."""
-
-    def measure(fields: ShownSignal) -> int:
-        return len(text_of(fields).encode("utf-8", "replace")) + 2
-
-    return inbox.read(store, caller, directed=directed, max_text=BUDGET - TOP_BYTES, measure=measure)
-
-
-def injection(reading: InboxResult, text_of: Text, via: str) -> str:
-    """Return the text for the model, or "" without signals."""
-    if not reading.signals:
-        return ""
-    return message_frame.injection(
-        [text_of(fields) for fields in reading.signals], more=reading.more, via=via
-    )
 
 
 def limit_retries(store: Store, call: HookInput) -> None:

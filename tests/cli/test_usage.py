@@ -43,7 +43,7 @@ def test_a_mistake_with_a_message_gets_its_own_hint(args: list[str], hint: str, 
     ("word", "meant"),
     [("send", "gitmem signal"), ("agree", "--agree"), ("status", "gitmem whoami"), ("status", "gitmem roster"),
      ("read", "gitmem inbox"), ("ready", "gitmem mem ready"), ("lock", "gitmem claim PATH"),
-     ("redact", "gitmem mem delete"), ("mem:init", "gitmem setup"), ("wu:create", "gitmem delegate"), ("wu:claim", "--wu ID"),
+     ("redact", "gitmem forget"), ("mem:init", "gitmem setup"), ("wu:create", "gitmem delegate"), ("wu:claim", "--wu ID"),
      ("hooks", "gitmem setup")],
 )  # fmt: skip
 def test_words_that_people_try_lead_to_the_command(word: str, meant: str, run: Run) -> None:
