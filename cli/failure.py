@@ -10,7 +10,7 @@ import errno
 
 from gitmem.errors import ELSEWHERE, GitmemError, StoreError, UsageError
 
-from .parser import CommandLineError
+from .parser import GROUPS, CommandLineError
 from .parser_table import COMMANDS
 from .render import output
 from .render.output import sanitize
@@ -64,13 +64,6 @@ SYNONYMS = {
     "gitmem task show ID": ("status", "state"),
     "gitmem task done ID 'the result'": ("complete", "finish", "report"),
 }
-GROUPS = {
-    "gitmem mem": ("such as create, context, search, ready or recover", "gitmem mem list"),
-    "gitmem import": ("lumenflow", "gitmem import lumenflow ."),
-    "gitmem session": ("start, set, note or end", "gitmem roster"),
-    "gitmem claim": ("a path, list or release", "gitmem claim list"),
-    "gitmem task": ("list, show, take, message, done, accept or cancel", "gitmem task list"),
-}
 TEXTS = ("gitmem mem create", "gitmem mem checkpoint")  # they take one text
 _COMMON = ("--json", "--as", "-C")
 
@@ -80,15 +73,15 @@ def usage_of(error: Exception) -> UsageError | None:
     if not isinstance(error, CommandLineError):
         return None
     path, message = f"gitmem {error.path}".rstrip(), error.message
-    if path in GROUPS and (error.option in _COMMON or message.startswith("Missing command")):
-        words, example = GROUPS[path]
+    if error.path in GROUPS and (error.option in _COMMON or message.startswith("Missing command")):
+        words = [each.partition(" ")[2] for each in COMMANDS if each.startswith(f"{error.path} ")]
         return UsageError(
-            f"{path} needs a command: {words}. Nothing was written.",
-            hint=f"Options follow the command, as in: {example} --json",
-            next=[example, f"{path} --help"],
+            f"{path} needs a command: {', '.join(words)}. Nothing was written.",
+            hint=f"Options follow the command, as in: {path} {words[0]} --json",
+            next=[f"{path} --help"],
         )
     meant = _similar_commands(message)
-    if path in GROUPS:  # a word of a group means one of its commands first
+    if error.path in GROUPS:  # a word of a group means one of its commands first
         meant = [each for each in meant if each.startswith(f"{path} ")] or meant
     if meant:
         message = message.partition(" Did you mean")[0]

@@ -37,7 +37,7 @@ COMMANDS = {
     'call': 'calls:call agent text --timeout= --join= --no-wait --with-context --var=* --with-memory --dry-run --idempotency-key= --once --again',
     'serve-agent': 'calls:serve_agent name --exec=:exec_ --callable=:callable_ --input=:input_ --trust --lease= --worktree --client=',
     'delegate': 'tasks:delegate text --to= --role= --scope=* --brief= --model= --priority= --deadline= --again --blocked-by=* --wu= -q:quiet --quiet',
-    'handoff': 'tasks:handoff text? --to= --wu= --dry-run -q:quiet --quiet',
+    'handoff': 'tasks:handoff text? --to= --wu= --dry-run',
     'task list': 'tasks:listing id? --mine --open --stuck --tree --stats --wu= --limit=',
     'task wait': 'calls:wait ids+ --timeout=',
     'task show': 'tasks:show id --check-brief',

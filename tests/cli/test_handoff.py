@@ -40,7 +40,8 @@ class Scene:
         return found
 
     def give(self, *more: str) -> str:
-        return self.said(self.bohr, "handoff", "--to", "Curie", *more, "-q").out.strip()
+        said = self.said(self.bohr, "handoff", "--to", "Curie", *more, "--json")
+        return str(said.json["task"]["task_id"])
 
     def unread(self, session: str) -> list[tuple[str, str]]:
         found = self.said(session, "inbox", "--json").json["signals"]

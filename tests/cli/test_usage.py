@@ -26,7 +26,7 @@ Start = Callable[..., str]
         (["mem", "create", "-1 for this"], "gitmem mem create -- '-1 for this'"),
         (["mem", "create", "text", "--wu"], "`gitmem mem create --help` for its usage"),
         (["--as", "x", "-C", ".", "session", "start", "--wu"], "`gitmem session start --help` for its usage"),
-        (["session"], "gitmem roster --json"),
+        (["session"], "gitmem session start --json"),
     ],
     ids=" ".join,
 )
@@ -65,8 +65,8 @@ def test_a_group_without_a_command_answers_in_json(run: Run) -> None:
     said = run("session", "--json")
 
     assert said.status == 2
-    assert "start, set, note or end" in said.json["error"]["message"]
-    assert said.json["next"][0] == "gitmem roster"
+    assert "start, set, note, end" in said.json["error"]["message"]
+    assert said.json["next"] == ["gitmem session --help"]
 
 
 @pytest.mark.parametrize(

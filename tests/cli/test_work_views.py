@@ -239,9 +239,9 @@ def test_views_say_each_thing_once(scene: Scene) -> None:
     scene.lines("inbox")
     assert scene.lines("inbox").out.count(f"gitmem task show {id}") == 1
     assert scene.json("inbox")["next"][0] == f"gitmem task show {id}"
-    offer = scene.run("handoff", "Go on", "--to", "Curie", "-q", session=scene.bohr)
+    offer = scene.run("handoff", "Go on", "--to", "Curie", "--json", session=scene.bohr)
     assert offer.status == 0, offer
-    handoff = offer.out.strip()
+    handoff = offer.json["task"]["task_id"]
     assert scene.lines("roster").out.count(handoff[:12]) == 1
     scene.run("inbox", session=scene.curie)
     told = scene.lines("inbox", session=scene.curie).out
