@@ -29,8 +29,7 @@ from gitmem.text.name_matching import similar
 from ..render import output as rendered
 from ..worker import Worker
 from . import tool_results, tools
-from .calls import SignalDelivery, ToolCalls
-from .mcp_session import McpSession
+from .calls import McpSession, SignalDelivery, ToolCalls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from gitmem.outcome import Outcome
 
-    from .mcp_session import CallEnvironment
+    from ..environment import Environment
 
 
 ELLIPSIS = "…"
@@ -192,7 +192,7 @@ def of(
     )
 
 
-def with_addresses(at: CallEnvironment, answer: CallToolResult) -> CallToolResult:
+def with_addresses(at: Environment, answer: CallToolResult) -> CallToolResult:
     """Return an answer with the addresses in it as they are shown, while the call's store, which knows them, is open."""
     output.set_addresses(at.short_address)  # other calls set theirs
     for block in answer.content:
@@ -280,7 +280,7 @@ def _cut(value: Any, most: int, not_shown: dict[str, int], name: str) -> Any:
     return value
 
 
-def with_notice(at: CallEnvironment, answer: CallToolResult) -> CallToolResult:
+def with_notice(at: Environment, answer: CallToolResult) -> CallToolResult:
     """Return an answer with the notice of the caller's unread signals, if any wait: a field, and a last line."""
     at.store()
     name = at.own_name

@@ -200,7 +200,7 @@ def test_every_call_of_an_mcp_client_is_a_look(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It may have no hooks that would see to it. Whoever waits for others to agree looks, too."""
-    from cli.mcp.mcp_session import McpSession
+    from cli.mcp.calls import McpSession
 
     planck = start("Planck")
     root = run("signal", "Shall we?", "--to", "Planck", "--json", session=start("Curie")).json["signal"]

@@ -18,7 +18,7 @@ from unittest import mock
 
 import pytest
 
-from cli.mcp.mcp_session import McpSession
+from cli.mcp.calls import McpSession
 from gitmem.clients import client_scope, events
 from gitmem.clients.clients import CLIENTS
 from gitmem.errors import StoreError

@@ -15,8 +15,7 @@ import pytest
 
 from cli import main as front
 from cli.mcp import tool_results, tools
-from cli.mcp.calls import SignalDelivery, ToolCalls
-from cli.mcp.mcp_session import CallEnvironment, McpSession
+from cli.mcp.calls import CallEnvironment, McpSession, SignalDelivery, ToolCalls
 from gitmem import repo
 from gitmem.agents import delivery as deliveries
 from gitmem.git.port import DulwichGit
