@@ -341,7 +341,7 @@ def test_nodes_are_changed_shown_and_the_gate_checked(serve: Serve) -> None:
             assert wrong.is_error and "pitfall" in text(wrong)
             cut = await eye.call_tool("mem", {"action": "show", "id": id})
             assert tool_results.PEERS in text(cut) and "<system-reminder>" not in text(cut)
-            await one.call_tool("mem", {"action": "delete", "id": [id], "reason": "wrong"})
+            await one.call_tool("mem", {"action": "delete", "id": [id]})
             assert (
                 fields(await one.call_tool("mem", {"action": "show", "id": id}))["node"]["status"]
                 == "deleted"
