@@ -7,6 +7,7 @@ from typing import Protocol
 
 from ..clients.install import HookStatus
 from ..errors import UsageError
+from ..git.config import upstream_remote
 from ..index.index_file import Index, sqlite3
 from ..log import ref
 from ..log.recovery import LogReadResult
@@ -216,7 +217,7 @@ def _network(store: Store) -> tuple[str, str]:
     """Return the commands that sync this repository and that fetch its log's objects again; "" without a remote."""
     known = remote.configured(store.repo)
     try:
-        usual = remote.default_remote(store.repo)
+        usual = upstream_remote(store.repo)
         sync = SYNC
     except UsageError:
         usual = known[0] if known else ""

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from .. import local_files, settings
 from ..agents import roster, vocabulary
 from ..errors import StoreError, UsageError
-from ..git import packs, plumbing
+from ..git import fetch, packs, plumbing
+from ..git.config import upstream_remote
 from ..git.objects import TreeEntry
 from ..log import forgetting, ledger, log_refs, recovery, ref, tree_union
 from ..log.lines import CommitMessage, LogEntry
@@ -373,7 +374,7 @@ class LogHistory(Check):
             )
             return
         self.run.checked["commits"] = len(commits)
-        left = log_refs.promised_objects(self.store.log, tip)
+        left = fetch.promised_objects(self.store.repo.common, tip)
         if left:
             yield note(
                 "partial-clone",
@@ -508,7 +509,7 @@ class Autosync(Check):
     def _step(self, message: str) -> str:
         """Return the command that goes on after a failed sync: the repair that its message names, else a sync."""
         try:
-            repair = command("gitmem", "sync", "--repair", remote.default_remote(self.store.repo))
+            repair = command("gitmem", "sync", "--repair", upstream_remote(self.store.repo))
         except UsageError:
             return SYNC
         return repair if repair in message else SYNC

@@ -437,7 +437,6 @@ def _own(common: str) -> str:
 
 
 LOCAL_PACKS_MAX = 10  # with more, one new pack replaces them
-DEPTH_MAX = 5  # as in git: an alternate may have alternates
 
 
 def localize(common: str, tip: str) -> None:
@@ -450,7 +449,8 @@ def localize(common: str, tip: str) -> None:
         StoreError: an object is already lost.
     """
     objects = os.path.join(common, "objects")
-    if not alternates(objects) and not files.promisors(common):
+    borrows = read_small(os.path.join(objects, "info", "alternates")).strip()
+    if not borrows and not files.promisors(common):
         return
     state = os.path.join(common, "gitmem", "own")  # line 1: the tips of the last run; line 2: its packs
     known, packs = [*_words(state), [], []][:2]
@@ -492,32 +492,6 @@ def _reachable_objects(common: str, tips: list[str], known: list[str]) -> list[b
 
 def _words(path: str) -> list[list[str]]:
     return [line.split() for line in local_files.read(path).decode("ascii", "replace").splitlines()]
-
-
-def alternates(objects: str) -> list[str]:
-    """Return the object folders that an object folder borrows from, in git's order."""
-    found: dict[str, None] = {}
-    _collect(objects, found, DEPTH_MAX)
-    found.pop(os.path.realpath(objects), None)  # two folders may borrow from each other
-    return list(found)
-
-
-def _collect(objects: str, found: dict[str, None], depth: int) -> None:
-    for row in read_small(os.path.join(objects, "info", "alternates")).split(b"\n"):
-        if not row or row.startswith(b"#"):
-            continue
-        folder = os.path.realpath(os.path.join(objects, os.fsdecode(_unquoted(row))))
-        if folder not in found and os.path.isdir(folder):
-            found[folder] = None
-            if depth:
-                _collect(folder, found, depth - 1)
-
-
-def _unquoted(row: bytes) -> bytes:
-    """Return a path without C-style quotes. Git quotes paths with a leading quote or a newline."""
-    if not (row.startswith(b'"') and row.endswith(b'"') and len(row) > 1):
-        return row
-    return row[1:-1].decode("unicode_escape").encode("latin-1")
 
 
 def move_aside(common: str, oid: str, folder: str, read: Callable[[str], tuple[bytes, bytes]]) -> str | None:

@@ -125,7 +125,7 @@ def variable(name: str) -> str | None:
 
 def spawn(common: str, args: Sequence[str]) -> subprocess.Popen[bytes]:
     """Start a long-lived git with pipes for standard input and output; its errors are discarded. `close_pipes` ends it."""
-    return _start(common, args, environment(), None, input=True, errors=False)
+    return start(common, args, environment(), None, input=True, errors=False)
 
 
 def run(
@@ -172,7 +172,7 @@ def run(
             code="git-failed",
         )
     variables = environment(env_extra, online=online)
-    child = _start(common, args, variables, cwd, input=bool(input), errors=True, file_max=file_max)
+    child = start(common, args, variables, cwd, input=bool(input), errors=True, file_max=file_max)
     try:
         if meanwhile is not None:
             meanwhile()
@@ -314,40 +314,6 @@ def close_pipes(child: subprocess.Popen[bytes]) -> None:
 
 
 def start(
-    command: Sequence[str],
-    variables: Mapping[str, str],
-    cwd: str,
-    *,
-    input: bool,
-    errors: bool,
-    file_max: int | None = None,
-) -> subprocess.Popen[bytes]:
-    """Start git in a folder and a session of its own.
-
-    Args:
-        command: The program, found on PATH, and its arguments.
-        input: Whether standard input is a pipe; else it is empty.
-        errors: Whether standard error is a pipe; else it is discarded.
-        file_max: See `run`.
-
-    Raises:
-        OSError: git cannot be started.
-    """
-    import subprocess
-
-    # A shell sets the limit, as `preexec_fn` is not safe with threads; `-C` because this process' own folder may be gone.
-    limit = () if file_max is None else ("sh", "-c", _LIMITED, "sh", f"{-(-file_max // 512)}")
-    return subprocess.Popen(
-        [*limit, command[0], "-C", cwd, *command[1:]],
-        env=variables,
-        stdin=subprocess.PIPE if input else subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE if errors else subprocess.DEVNULL,
-        start_new_session=True,
-    )
-
-
-def _start(
     common: str,
     args: Sequence[str],
     variables: dict[str, str],
@@ -357,16 +323,27 @@ def _start(
     errors: bool,
     file_max: int | None = None,
 ) -> subprocess.Popen[bytes]:
+    """Start git in a folder and a session of its own; its standard input is a pipe or empty, its errors a pipe or discarded."""
+    import subprocess
+
     # No hooks, no file-system monitor. Not for `git config`, whose output would contain these settings.
     quiet = (
         () if args[0] == "config" else ("-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false")
     )
-    command = ["git", *([f"--git-dir={common}"] if common else []), *quiet, *args]
     folder = cwd or common
     if not os.path.isdir(folder):
         raise StoreError(f"Nothing was done: the folder {folder} is missing.", code="folder-missing")
+    # A shell sets the limit, as `preexec_fn` is not safe with threads; `-C` because this process' own folder may be gone.
+    limit = () if file_max is None else ("sh", "-c", _LIMITED, "sh", f"{-(-file_max // 512)}")
     try:
-        return start(command, variables, folder, input=input, errors=errors, file_max=file_max)
+        return subprocess.Popen(
+            [*limit, "git", "-C", folder, *([f"--git-dir={common}"] if common else []), *quiet, *args],
+            env=variables,
+            stdin=subprocess.PIPE if input else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE if errors else subprocess.DEVNULL,
+            start_new_session=True,
+        )
     except OSError as error:
         what = f"the program git could not be started ({error.strerror})"
         if isinstance(error, FileNotFoundError):

@@ -151,11 +151,6 @@ def logs(
     return list(tips.values()), others
 
 
-def promised_objects(log: LocalLog, oid: str) -> set[str]:
-    """Return the objects of a commit's history that this partial clone lacks (mostly older files)."""
-    return fetch.promised_objects(log.repo.common, oid)
-
-
 def can_merge(ours: set[str], theirs: set[str]) -> bool:
     """Return whether two logs may be merged. Not if both name projects and share none: a merge is irreversible."""
     return not ours or not theirs or not ours.isdisjoint(theirs)

@@ -192,7 +192,6 @@ class RefCheck:
             for oid in refs.values()
             if oid not in self.unfetchable and not fetch.is_incomplete(common, oid)
         }
-        self.trees.prefetch_sizes(there, known)
         tips = [oid for oid in dict.fromkeys(refs.values()) if oid in there]
         sizes = history_sizes(self.trees, tips, known, self._known_trunk().is_near)
         return sorted(refs.items(), key=lambda item: sizes.get(item[1], math.inf))

@@ -8,7 +8,6 @@ it uses up nothing of the limits of other refs.
 from __future__ import annotations
 
 import re
-from collections import ChainMap
 from typing import NamedTuple
 
 from ..git.objects import FILE_MODE, TREE_MODE, TreeEntry, is_empty_tree
@@ -48,7 +47,6 @@ class Limits(NamedTuple):
         object_bytes: Of one file, tree or commit.
         depth: Of nested folders.
         rows: Entries of a tree and of the trees in it.
-        ahead_rows: Entries that are prefetched.
         listed: Commits that are listed in other processes, twice what one ref may bring.
         share: Bytes of trees of one ancestor; 256 ancestors cost 8 s of CPU.
     """
@@ -62,7 +60,6 @@ class Limits(NamedTuple):
     object_bytes: int = 32 * 1024 * 1024
     depth: int = ref.FOLDERS_MAX
     rows: int = 1_000_000
-    ahead_rows: int = 20_000
     listed: int = 300_000
     share: int = 256 * 1024
 
@@ -221,8 +218,6 @@ def limit(what: str, count: int, most: int) -> None:
 
 
 HEADS_AT_ONCE = 10_000
-AHEAD_BYTES_MAX = 256 * 1024  # limit of one prefetched object
-AHEAD_COMMIT_BYTES_MAX = 8 * 1024 * 1024  # limit of all prefetched commits
 _NAME = re.compile(rb"[a-z0-9_-]([a-z0-9._-]{0,253}[a-z0-9_-])?")
 _TOP_NAMES = (b"README.md", b".gitattributes")
 _MODES = {b"40000": TREE_MODE, b"100644": FILE_MODE, b"100664": FILE_MODE, b"100755": "100755"}
@@ -248,51 +243,10 @@ class TreeCheck:
         self._passed_by: dict[str, set[str]] = {}  # trees that passed, by ref
         self._measured: dict[tuple[str, ...], New | Exception] = {}
         self._reading = Allowance(limits.read_bytes)
-        self._known_heads: dict[str, tuple[str, int]] = {}  # kinds and sizes of prefetched objects
-        self._known_entries: dict[tuple[bool, str], list[tuple[str, TreeEntry]]] = {}
-
-    def prefetch_sizes(self, commits: Iterable[str], known: Sequence[str]) -> None:
-        """Prefetch the kinds and sizes of small commits and of their content in few calls; one call for each is slower.
-
-        It rejects nothing. The checks give the same results without it.
-        """
-        wanted = [oid for oid in dict.fromkeys(commits) if oid not in self.passed]
-        self._ask(wanted)
-        trees, size = [], 0
-        for oid in wanted:
-            size += self._known_heads.get(oid, ("", 0))[1] if self._is_small("commit", oid) else 0
-            if self._is_small("commit", oid) and size <= AHEAD_COMMIT_BYTES_MAX:
-                try:
-                    trees.append(self.git.commit(oid).tree)
-                except KeyError:
-                    continue
-        level = {("", oid): list(known) for oid in trees if oid not in self.passed}
-        rows = 0
-        files: list[str] = []
-        for _ in range(self.limits.depth):
-            self._ask([oid for _, oid in level])
-            below: dict[tuple[str, str], list[str]] = {}
-            for (path, oid), olds in level.items():
-                try:
-                    found = list(self._entries(path, oid)) if self._is_small("tree", oid) else []
-                except (Rejected, KeyError):
-                    continue
-                self._known_entries[not path, oid] = found
-                rows += len(found)
-                if rows > self.limits.ahead_rows:
-                    return
-                for name, entry, inner in _differing(self.git, found, [old for old in olds if old != oid]):
-                    if entry.is_tree:
-                        below[f"{path}{name}/", entry.oid] = inner
-                    else:
-                        files.append(entry.oid)
-            level = below
-        self._ask(files)
 
     def commits(self, oids: Iterable[str], ref_name: str = "") -> None:
         """Check the sizes of commits, and count them. Errors are those of `trees`."""
         wanted = list(dict.fromkeys(oids))
-        self._ask(wanted)
         sizes = self._heads("commit", [("", oid) for oid in wanted])
         if not self.allow_large:
             self.budget.count_history(ref_name, sizes, shared=False)
@@ -331,7 +285,6 @@ class TreeCheck:
 
     def measure_commit(self, oid: str) -> Generator[int, None, Commit]:
         """Yield the size of a commit before it is read, then return the commit. Errors are those of `trees`."""
-        self._ask([oid])
         (size,) = self._heads("commit", [("", oid)]).values()
         yield size
         self._spend(size)
@@ -414,8 +367,7 @@ class TreeCheck:
         sizes: dict[str, int] = {}
         for start in range(0, len(wanted), HEADS_AT_ONCE):
             some = wanted[start : start + HEADS_AT_ONCE]
-            rest = [oid for _, oid in some if oid not in self._known_heads]
-            found = ChainMap(self.git.heads(rest), self._known_heads)
+            found = self.git.heads([oid for _, oid in some])
             for path, oid in some:
                 if is_empty_tree(oid) and kind == "tree":
                     continue
@@ -429,27 +381,8 @@ class TreeCheck:
                     )
         return sizes
 
-    def fresh_copy(self) -> TreeCheck:
-        """Return a check with full limits that shares the cache of kinds and sizes."""
-        found = TreeCheck(self.git, self.passed, allow_large=self.allow_large, limits=self.limits)
-        found._known_heads = self._known_heads
-        return found
-
-    def _ask(self, oids: Sequence[str]) -> None:
-        """Read kinds and sizes into the cache."""
-        rest = [oid for oid in oids if oid not in self._known_heads]
-        if rest:
-            self._known_heads.update(self.git.heads(rest))
-
-    def _is_small(self, kind: str, oid: str) -> bool:
-        found = self._known_heads.get(oid)
-        return found is not None and found[0] == kind and found[1] <= AHEAD_BYTES_MAX
-
     def _entries(self, path: str, oid: str) -> Iterable[tuple[str, TreeEntry]]:
-        """Return the checked entries of one level of a tree."""
-        return self._known_entries.get((not path, oid)) or self._checked_entries(path, oid)
-
-    def _checked_entries(self, path: str, oid: str) -> Iterable[tuple[str, TreeEntry]]:
+        """Yield the entries of one level of a tree, checked."""
         seen: set[bytes] = set()
         rows = raw_entries(self.git.raw_tree(oid), len(oid))
         if not path and not any(name == b"format" for _, name, _ in rows):

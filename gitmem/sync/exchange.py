@@ -23,7 +23,7 @@ from ..outcome import command
 from ..store import FIX
 from ..text.sanitize import first_of
 from . import read_remote, rebase
-from .remote import PREFIXES, Remote, display_name, is_related, log_tips, projects
+from .remote import PREFIXES, Remote, is_related, log_tips, projects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def _show_step(log: LocalLog, remote: Remote, found: Sequence[Remote], step: str
     remote.add_sentence(FOREIGN if remote.is_foreign and step == UNITING else "")
     if log.progress is not None:
         done = found.index(remote) + (len(found) if step == UNITING else 0)
-        log.progress(f"{step} {display_name(remote.name)}", done, 2 * len(found))
+        log.progress(f"{step} {remote.shown_name}", done, 2 * len(found))
 
 
 def _refuse_foreign(found: Sequence[Remote]) -> None:
@@ -339,14 +339,14 @@ def attempt_primary(
 ) -> bool:
     """Run one round on the result of the last fetch.
 
+    While the shared ref is left out, own lines go to an outbox on the last accepted tip, and nothing is merged.
+
     Returns:
         Whether to end; False if another round may do better.
     """
     shared = remote.shared()
-    if remote.blocked is not None:
-        return _attempt_blocked(log, remote, shared, tips, outboxes, timeout)
     may_merge = remote.may_merge_outboxes() or is_ahead(log, shared)
-    to_shared = not remote.state and (
+    to_shared = (remote.blocked is None and not remote.state) and (
         may_merge or not remote.waiting or remote.is_crowded or _must_push_shared(log, remote, shared)
     )
     tip = rebase.rebase_log(log, shared, tips, outboxes, announce=False)
@@ -396,29 +396,10 @@ def _send(
     except RemoteError as error:
         remote.fail(error)
         return True
+    if remote.blocked is not None:  # nobody merges outboxes
+        return remote.has_our_lines or shared is None or not remote.host.prefixes
     # End if an outbox has our lines. A clone with nothing to send waits one round for another to merge the outboxes.
     return not to_shared and remote.has_our_lines and (remote.outbox is not None or remote.attempts > 1)
-
-
-def _attempt_blocked(
-    log: LocalLog,
-    remote: Remote,
-    shared: LogTip | None,
-    tips: Sequence[LogTip],
-    outboxes: Sequence[LogTip],
-    timeout: float,
-) -> bool:
-    """Run one round while the shared ref is left out: read outboxes, add one on the last accepted tip, merge nothing."""
-    tip = rebase.rebase_log(log, shared, tips, outboxes)
-    remote.tip = remote.at(rebase.own_tip(log, tip).format.publish)
-    if remote.state:
-        return True
-    try:
-        remote.has_our_lines = _push_outbox(log, remote, shared, tip, remote.host.prefixes, timeout)
-    except RemoteError as error:
-        remote.fail(error)
-        return True
-    return remote.has_our_lines or shared is None or not remote.host.prefixes
 
 
 def _must_push_shared(log: LocalLog, remote: Remote, shared: LogTip | None) -> bool:

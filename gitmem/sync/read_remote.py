@@ -11,7 +11,7 @@ from ..git.fetch import LIMITS, MISSING, NOT_FETCHED, is_too_much
 from ..log import forgetting, log_refs, ref, tree_union
 from ..log.forgetting import Forgotten
 from ..log.ref_checks import FOREIGN, FOREIGN_WHY, INVALID, LARGE, RefCheck
-from ..log.tree_checks import ANCESTORS_MAX
+from ..log.tree_checks import ANCESTORS_MAX, TreeCheck
 from ..text.digests import sha256
 from . import rebase
 from .remote import is_related, log_tips, projects
@@ -309,11 +309,11 @@ def largest_readable_ancestor(check: RefCheck, name: str, oid: str) -> LogTip | 
     It searches only history that neither the local log nor the last accepted tip has, so each sync gets further. All
     commits that it checks share one allowance, and each has a share of its own beside it.
     """
-    git = check.log.git
+    log, git = check.log, check.log.git
     known = [*check.known, *([check.accepted.oid] if check.accepted is not None else [])]
     line = git.history(oid, [tip for tip in known if git.has(tip)])[:-1]
     found, low, high = None, 0, len(line)
-    trees = check.trees.fresh_copy()
+    trees = TreeCheck(git, check.trees.passed, allow_large=log.allow_large, limits=check.trees.limits)
     while low < high:
         middle = (low + high) // 2
         probe = RefCheck(check.log, check.accepted, check.known)

@@ -35,25 +35,11 @@ def configured(repo: Repo) -> list[str]:
     return config.remotes(repo.common)
 
 
-def default_remote(repo: Repo) -> str:
-    """Return the default remote: the branch's upstream, else `origin`, else the only one.
-
-    Raises:
-        UsageError: `which-remote` or `no-remote`.
-    """
-    return config.upstream_remote(repo)
-
-
-def display_name(name: str) -> str:
-    """Return a remote's name, or its URL without credentials."""
-    return config.without_credentials(name)
-
-
 def choose(store: Store, remotes: Sequence[str], *, all: bool) -> tuple[list[str], bool]:
     """Return the remotes to sync with, and whether history follows the first of them."""
     repo = store.repo
     try:
-        primary: str | None = default_remote(repo)
+        primary: str | None = config.upstream_remote(repo)
     except UsageError:
         if not remotes and not all:
             raise
@@ -237,7 +223,7 @@ class Remote:
     @property
     def shown_name(self) -> str:
         """Its name, or its URL without credentials."""
-        return display_name(self.name)
+        return config.without_credentials(self.name)
 
     def copy_of(self, name: str) -> str:
         """Return the name of our copy of one of its refs."""

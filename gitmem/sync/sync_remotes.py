@@ -212,13 +212,14 @@ def reject_unconfigured(store: Store, remotes: Sequence[str]) -> None:
     Raises:
         UsageError: `not-configured`.
     """
-    from .remote import configured, display_name
+    from ..git.config import without_credentials
+    from .remote import configured
 
     known = configured(store.repo) if remotes else []
     for name in remotes:
         if name not in known:
             raise UsageError(
-                f"Not a configured remote: {display_name(name)}; choose from: "
+                f"Not a configured remote: {without_credentials(name)}; choose from: "
                 f"{', '.join(known) or 'there are none'}. Nothing was sent.",
                 hint="Ask your user to add it: `git remote add NAME URL`.",
                 code="not-configured",

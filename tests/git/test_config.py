@@ -12,7 +12,7 @@ import pytest
 
 import gitmem
 from gitmem.errors import StoreError
-from gitmem.git import config, files, packs, processes
+from gitmem.git import config, files, processes
 from gitmem.git import config as cached_config
 from gitmem.git.config import CachedConfig, GitConfig
 
@@ -519,7 +519,6 @@ def test_where_nothing_is_said_it_is_a_usual_one(tmp_path: Path) -> None:
         [],
         frozenset(),
     )
-    assert packs.alternates(there) == []
     assert files.tables(there) is None
 
 
@@ -529,19 +528,6 @@ def test_where_a_history_was_cut_is_told(tmp_path: Path) -> None:
     (tmp_path / "shallow").write_text("\n".join(cuts) + "\n")
 
     assert files.shallow_commits(str(tmp_path)) == set(cuts)
-
-
-def test_object_folders_that_are_borrowed_are_found_as_git_finds_them(tmp_path: Path) -> None:
-    """Relative, quoted and commented lines; folders that are gone, and circles."""
-    names = ("a", "b", 'with "quotes"\nand lines', "c")
-    folders = {name: tmp_path / name / "objects" for name in names}
-    for folder in folders.values():
-        (folder / "info").mkdir(parents=True)
-    quoted = str(folders[names[2]]).replace('"', '\\"').replace("\n", "\\n")
-    (folders["a"] / "info/alternates").write_text(f'# none\n../../b/objects\n\n"{quoted}"\n/no/where\n')
-    (folders["b"] / "info/alternates").write_text(f"{folders['c']}\n{folders['a']}\n")
-
-    assert packs.alternates(str(folders["a"])) == [str(folders[name]) for name in ("b", "c", names[2])]
 
 
 def test_what_was_remembered_of_a_reftable_counts_for_that_state_alone(tmp_path: Path) -> None:

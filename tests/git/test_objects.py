@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gitmem.errors import StoreError
-from gitmem.git import fetch, objects, packs, plumbing, processes
+from gitmem.git import fetch, objects, plumbing, processes
 from gitmem.git.objects import FILE_MODE, Draft, Signature, TreeEntry
 from gitmem.git.port import COMMIT_BYTES, HEADS_AT_ONCE, STEPS_MAX, STEPS_MIN, DulwichGit
 from gitmem.git.port import Git as PlumbingGit
@@ -450,23 +450,3 @@ def test_a_remote_that_never_gives_them_is_not_asked_for_ever(lent: Path, git: G
     assert asked == []
     fetch.fetch_missing(less, "refs/copies/", lambda name, *_: asked.append(name))
     assert asked == ["origin"] * fetch.ROUNDS_MAX
-
-
-# Repositories that lend each other their objects in a row.
-
-
-def test_a_row_of_lenders_is_followed_as_far_as_git_follows_it(tmp_path: Path, git: Git) -> None:
-    """Git gives up at some depth: what it does not read is not ours either."""
-    git("init", "--quiet", "--bare", str(tmp_path / "0"))
-    for number in range(9):
-        lender = tmp_path / str(number + 1) / "objects"
-        lender.mkdir(parents=True)
-        (tmp_path / str(number) / "objects" / "info").mkdir(exist_ok=True)
-        (tmp_path / str(number) / "objects/info/alternates").write_text(f"{lender}\n")
-    out = git("count-objects", "-v", cwd=tmp_path / "0")
-    told = [row.partition(": ")[2] for row in out.splitlines() if row.startswith("alternate: ")]
-
-    found = packs.alternates(str(tmp_path / "0" / "objects"))
-
-    assert len(found) > 1
-    assert found == told

@@ -191,7 +191,7 @@ def test_an_ignored_sigchld_is_an_error_and_no_success(common: str) -> None:
 
 def test_who_was_waited_for_is_not_signalled(common: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The system may have given its id to a stranger."""
-    child = processes.start(["git", "version"], processes.environment(), common, input=False, errors=True)
+    child = processes.start(common, ["version"], processes.environment(), None, input=False, errors=True)
     processes.communicate(child, b"", 30)
     killed: list[int] = []
     monkeypatch.setattr(os, "killpg", lambda group, number: killed.append(group))

@@ -299,7 +299,7 @@ def test_one_look_reads_only_so_much_of_what_it_leaves_out(
     read: list[int] = []
     raw_tree = log.git.raw_tree
     monkeypatch.setattr(log.git, "raw_tree", lambda oid: read.append(len(found := raw_tree(oid))) or found)
-    log.limits = Limits(read_bytes=30_000, ahead_rows=0)
+    log.limits = Limits(read_bytes=30_000)
     check = RefCheck(log, accepted(log), [local(log)])
 
     tips = check.admit({**{f"refs/{at}": oid for at, oid in enumerate(bad)}, "refs/z": good})
