@@ -19,7 +19,6 @@ from ..text.digests import sha256, token_of
 from . import ledger, lines, lock, log_refs, ref, write_ahead
 from .lines import SUBJECT_MAX, CommitMessage, LogEntry, parse_row, split_entry
 from .lock import Lock
-from .tree_union import union_changes
 from .union import canonical, union
 from .write_ahead import READ_BYTES_MAX
 
@@ -640,12 +639,12 @@ def _union_of(log: LocalLog, tips: list[log_refs.LogTip]) -> tuple[log_refs.LogT
 
     forgotten = Forgotten(log, [tip.tree for tip in tips])
     for tip in tips:
-        if tip.format.epoch == tips[0].format.epoch and not union_changes(
-            log.git, tip.tree, [other.tree for other in tips], forgotten
+        if tip.format.epoch == tips[0].format.epoch and not forgotten.union_changes(
+            tip.tree, [other.tree for other in tips]
         ):
             return tip, tip.oid
     first, *others = tips
-    changes = union_changes(log.git, first.tree, [other.tree for other in others], forgotten)
+    changes = forgotten.union_changes(first.tree, [other.tree for other in others])
     nobody = log.signature()
     message = "Unite the logs that this clone has\n\n" + "".join(f"{tip.name}\n" for tip in tips)
     (commit,) = log.git.write([Draft(changes, nobody, nobody, message)], first.oid)

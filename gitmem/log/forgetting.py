@@ -161,6 +161,10 @@ class Forgotten:
             return content
         return canonical(b"\n".join([*self.left_of(fresh), *old]))
 
+    def union_changes(self, base: str, others: Iterable[str]) -> Changes:
+        """Return the changes that turn a tree into the union with others, with the reduced forms of forgotten lines."""
+        return self.filtered(base, tree_union.union_changes(self._log.git, base, others))
+
     def filtered(self, tree: str, changes: Changes) -> Changes:
         """Return the changes of a tree without those forgotten texts that the tree does not have."""
         if not self:
@@ -402,7 +406,7 @@ def drop_earlier_epochs(log: LocalLog) -> None:
 def _has_all(log: LocalLog, tree: str, oid: str) -> bool:
     """Return whether a tree has each line of a log that is not forgotten."""
     try:
-        return not tree_union.union_changes(log.git, tree, [log.git.commit(oid).tree], Forgotten(log, [tree]))
+        return not Forgotten(log, [tree]).union_changes(tree, [log.git.commit(oid).tree])
     except KeyError:
         return False
 

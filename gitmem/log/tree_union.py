@@ -22,19 +22,11 @@ from .union import canonical, lines, union
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-    from typing import Protocol
 
     from ..git.port import Git
 
     Changes = dict[str, bytes | TreeEntry | None]
     Folder = dict[str, TreeEntry]
-
-    class Filter(Protocol):
-        """What leaves texts out of changes, see `log.forgotten.Forgotten`."""
-
-        def filtered(self, tree: str, changes: Changes) -> Changes:
-            """Return the changes of a tree without these texts."""
-            ...
 
 
 FIXED = ("format", "README.md", ".gitattributes")
@@ -42,11 +34,8 @@ FIXED = ("format", "README.md", ".gitattributes")
 _DISPLACED = "gm-file"
 
 
-def union_changes(git: Git, base: str, others: Iterable[str], forgotten: Filter | None = None) -> Changes:
+def union_changes(git: Git, base: str, others: Iterable[str]) -> Changes:
     """Return the changes that turn the tree `base` into the union with other trees; empty if it is that already.
-
-    Args:
-        forgotten: Lines of which only the reduced forms are added.
 
     Raises:
         KeyError: An object is missing.
@@ -63,7 +52,7 @@ def union_changes(git: Git, base: str, others: Iterable[str], forgotten: Filter 
         for name in FIXED:
             root.pop(name, None)
     _unite(git, "", roots, changes)
-    return forgotten.filtered(base, changes) if forgotten is not None else changes
+    return changes
 
 
 def fixed(git: Git, roots: Sequence[Folder]) -> dict[str, TreeEntry | None]:

@@ -16,7 +16,7 @@ from ..text.sanitize import sanitize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
     from typing import Any
 
     from ..repo import Repo
@@ -112,13 +112,8 @@ class WithheldLines(Struct):
         """The number of all records."""
         return sum(self.counts.values())
 
-    def add(self, lines: Iterable[bytes], kind_of: Callable[[bytes], str]) -> None:
-        """Count records.
-
-        Args:
-            lines: Lines of the log, none of them counted before.
-            kind_of: Returns the kind of record in a line.
-        """
+    def add(self, lines: Iterable[bytes]) -> None:
+        """Count the records in lines of the log, none of them counted before."""
         fresh: dict[str, list[bytes]] = {}
         for line in lines:
             if not is_attestation(line):

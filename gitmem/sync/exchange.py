@@ -50,7 +50,6 @@ def exchange(
     *,
     timeout: float,
     may_send: Callable[[Remote], bool],
-    kind_of: Callable[[bytes], str] = lambda line: "",
     push: bool = True,
     leads: bool = True,
     allow_foreign: bool = False,
@@ -67,7 +66,6 @@ def exchange(
         timeout: Seconds for each run of git on the network; after that time no new attempt starts.
         may_send: Whether the user has agreed to publish on a remote; called before anything is fetched. If not, lines
             are only fetched, and the state of a remote that lacks any is `consent-needed`.
-        kind_of: Returns the kind of record in a line; lines that are not sent are counted by it.
         push: Whether to send; else lines are only fetched.
         leads: Whether history follows the first remote. The others get a commit of the union on their own tip.
         allow_foreign: Whether to unite with the log of another project. That can't be undone.
@@ -107,7 +105,7 @@ def exchange(
 
         _repeat(log, remote, run, timeout, pause, allow_foreign=allow_foreign)
         _set_result(log, remote, before, push=send, may_push=push)
-        _count_withheld(log, remote, push, kind_of)
+        _count_withheld(log, remote, push)
         _report(log, remote, follow, waits)
     forgetting.drop_earlier_epochs(log)
     return found
@@ -253,7 +251,7 @@ def _report(log: LocalLog, remote: Remote, follow: bool, waits: str) -> None:
             remote.state = "incomplete"
 
 
-def _count_withheld(log: LocalLog, remote: Remote, push: bool, kind_of: Callable[[bytes], str]) -> None:
+def _count_withheld(log: LocalLog, remote: Remote, push: bool) -> None:
     """Count the records that a remote lacks and that are not sent without consent."""
     if not push or remote.may_send or remote.state not in ("synced", "up-to-date"):
         return
@@ -264,7 +262,7 @@ def _count_withheld(log: LocalLog, remote: Remote, push: bool, kind_of: Callable
         # The shared branch is broken; this is its content before that.
         known.append(remote.accepted.tree)
     for fresh in tree_union.fresh_lines(log.git, tree, known) if tree else ():
-        remote.withheld.add(fresh, kind_of)
+        remote.withheld.add(fresh)
     remote.has_our_lines = not remote.withheld.total
     if remote.withheld.total:
         remote.state = "consent-needed"
@@ -276,7 +274,7 @@ def _commit_for_secondary(log: LocalLog, tip: str, shared: LogTip | None) -> str
     if shared is None or git.contains(tip, shared.oid):
         return tip
     tree = git.commit(tip).tree
-    changes = tree_union.union_changes(git, shared.tree, [tree], Forgotten(log, [tree, shared.tree]))
+    changes = Forgotten(log, [tree, shared.tree]).union_changes(shared.tree, [tree])
     if not changes:
         return shared.oid
     who = log.signature()
@@ -527,9 +525,7 @@ def _delete_merged(log: LocalLog, remote: Remote, tip: str, timeout: float) -> N
         return
     tree = log.git.commit(tip).tree
     forgotten = Forgotten(log, [tree])
-    done = [
-        box for box in remote.outboxes if not tree_union.union_changes(log.git, tree, [box.tree], forgotten)
-    ]
+    done = [box for box in remote.outboxes if not forgotten.union_changes(tree, [box.tree])]
     named = {prefix + box.oid: box.oid for box in done for prefix in PREFIXES}
     gone = {name: oid for name, oid in named.items() if remote.at(name) == oid}
     try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ..errors import RemoteError, StoreError
 from ..git import plumbing
 from ..git.fetch import LIMITS, MISSING, NOT_FETCHED, is_too_much
-from ..log import forgetting, log_refs, ref, tree_union
+from ..log import forgetting, log_refs, ref
 from ..log.forgetting import Forgotten
 from ..log.ref_checks import FOREIGN, FOREIGN_WHY, INVALID, LARGE, RefCheck
 from ..log.tree_checks import ANCESTORS_MAX, TreeCheck
@@ -45,13 +45,6 @@ def fetched_outboxes(remote: Remote) -> dict[str, str]:
     return {
         name: oid for name, oid in remote.refs.items() if log_refs.is_outbox(name) and name not in unfetchable
     }
-
-
-def leave_out_unfetched(remote: Remote, check: RefCheck) -> None:
-    """Note the outboxes that git refused as left out."""
-    for name, (oid, why) in remote.unfetchable.items():
-        if log_refs.is_outbox(name):
-            check.leave_out(remote.copy_of(name), oid, INVALID, why)
 
 
 def report_unfetched(remote: Remote) -> None:
@@ -184,7 +177,9 @@ def find_logs(remote: Remote, *, allow_foreign: bool = False) -> None:
     remote.accepted = last_accepted(log, remote.prefix, log_tips(log))
     check = RefCheck(log, remote.accepted, log_tips(log))
     check.unfetchable = dict(remote.unfetchable.values())
-    leave_out_unfetched(remote, check)
+    for name, (oid, why) in remote.unfetchable.items():
+        if log_refs.is_outbox(name):
+            check.leave_out(remote.copy_of(name), oid, INVALID, why)
     remote.tips = []
 
     def related(tips: Sequence[LogTip]) -> list[LogTip]:
@@ -210,11 +205,7 @@ def find_logs(remote: Remote, *, allow_foreign: bool = False) -> None:
     remote.waiting = list(remote.outboxes)
     if top is not None and remote.outboxes:
         forgotten = Forgotten(log, [top.tree, *(box.tree for box in remote.outboxes)])
-        remote.waiting = [
-            box
-            for box in remote.outboxes
-            if tree_union.union_changes(log.git, top.tree, [box.tree], forgotten)
-        ]
+        remote.waiting = [box for box in remote.outboxes if forgotten.union_changes(top.tree, [box.tree])]
 
 
 def _related(remote: Remote, check: RefCheck, tips: Sequence[LogTip], *, allow_foreign: bool) -> list[LogTip]:

@@ -106,7 +106,7 @@ def _drops_lines(log: LocalLog, now: str, new: str) -> bool:
     if new == now:
         return False
     old, tree = log.git.commit(now).tree, log.git.commit(new).tree
-    return bool(tree_union.union_changes(log.git, tree, [old], Forgotten(log, [tree])))
+    return bool(Forgotten(log, [tree]).union_changes(tree, [old]))
 
 
 def _dropped(log: LocalLog, now: str, new: str) -> list[bytes]:
@@ -157,7 +157,7 @@ def build_tip(
         top = squash(git, git.history(local, [base]), base, [box.tree for box in outboxes] or None)
     top = forgotten.without(base, fold(git, outboxes, top))
     tree = git.commit(top).tree
-    changes = tree_union.union_changes(git, tree, [tip.tree for tip in current], forgotten)
+    changes = forgotten.union_changes(tree, [tip.tree for tip in current])
     if not any(tip.projects for tip in current):
         changes.update({f"projects/{oid}": b"" for oid in log_refs.own_projects(log)})
     if not changes:

@@ -269,7 +269,7 @@ def sync(
         StoreError: Our own log can't be read or written; it is unchanged.
     """
     store.writers.choose()  # the clone may have got its first commit since its key was made
-    from . import consent, exchange, fences
+    from . import exchange, fences
     from .remote import configured
 
     if configured_only:
@@ -286,7 +286,7 @@ def sync(
     before, began = refs_of(store.repo.common), store.now() / 1e6
     found = exchange.exchange(
         store.log, names, timeout=timeout, may_send=may_send(store, publish=publish),
-        kind_of=consent.kind_of, leads=leads, allow_foreign=allow_foreign, forgiving=all,
+        leads=leads, allow_foreign=allow_foreign, forgiving=all,
         retry=bool(remotes) and not all, repair=repair, force=force, forget=forget,
     )  # fmt: skip
     store.wrote = 0
