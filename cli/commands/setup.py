@@ -13,7 +13,7 @@ from gitmem.outcome import command
 
 from ..environment import Environment, user_state
 from ..render import output
-from ..render import setup as render
+from ..render import repository as render
 from ..values import choice
 from . import clients
 
