@@ -132,7 +132,7 @@ COMMANDS = {
     "log": "threads:log",
     "view": "view:view",
     "sync": "repository:sync",
-    "mcp": "clients:mcp",
+    "mcp": "setup:mcp",
     "a2a serve": "calls:a2a_serve",
     "a2a token": "calls:token",
     "import lumenflow": "repository:lumenflow",

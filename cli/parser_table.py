@@ -71,7 +71,7 @@ COMMANDS = {
     'log': 'threads:log -n= --wu= --from=:from_ --since= --role= --receipts --audits',
     'view': 'view:view --out= --open --since= --wu= --agent= --serve --stats',
     'sync': 'repository:sync remotes* --all --publish --allow-foreign --allow-large --repair --forget --yes --timeout=',
-    'mcp': 'clients:mcp --tools=',
+    'mcp': 'setup:mcp --tools=',
     'a2a serve': 'calls:a2a_serve --agent=* --host= --port= --url= --no-token --tenant=* --push=',
     'a2a token': 'calls:token name? --revoke',
     'import lumenflow': 'repository:lumenflow folder --dry-run',

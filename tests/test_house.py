@@ -156,7 +156,7 @@ def test_siblings_are_imported_relatively_where_the_installed_name_differs(modul
         elif isinstance(node, ast.ImportFrom) and not node.level:
             absolute.add(node.module or "")
     typed = {
-        name for name in absolute if module.name == "cli.commands.clients" and fits(name, ("merge_driver",))
+        name for name in absolute if module.name == "cli.commands.setup" and fits(name, ("merge_driver",))
     }
 
     assert {name for name in absolute - typed if fits(name, ("cli", "merge_driver"))} == set()

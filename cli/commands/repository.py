@@ -84,7 +84,7 @@ def doctor(
     from gitmem.doctor import doctor as operation
 
     from ..render import repository
-    from .clients import LocalInstallation
+    from .setup import LocalInstallation
 
     store, installed = at.store(), LocalInstallation(at)
     report = operation.fix(store, installed) if fix else operation.examine(store, installed)
