@@ -31,6 +31,7 @@ from .managed_files import ManagedFile, OwnFile, installed_content
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..repo import Repo
+    from .managed_files import FileChange
 
 
 NAMES = PRE_PUSH, PRE_COMMIT, POST_COMMIT = "pre-push", "pre-commit", "post-commit"
@@ -60,9 +61,14 @@ class _LineOfOurs(ManagedFile):
     """
 
     def __init__(self, path: str, name: str, *, top: str | None, runs: bool = False) -> None:
-        super().__init__(path, top=top, runs=runs and not os.path.lexists(path))
+        super().__init__(path, top=top, runs=runs)
         self.name = name
         self.remark = f"# gitmem: added by gitmem setup --git {name}"
+
+    def install(self) -> FileChange:
+        """Return the change that adds our line; a hook that the user has switched off stays so."""
+        change = super().install()
+        return change._replace(runs=self.runs and change.before is None)
 
     def line(self, arguments: str = '"$@"', common: str = _COMMON) -> str:
         """Return the line that runs our script. Only its status 1 ends the hook: not that of a script that can't run."""
