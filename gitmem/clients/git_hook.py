@@ -49,7 +49,6 @@ _ENDS = ("yml", "yaml", "toml", "json", "jsonc")
 _RUNS = {PRE_PUSH: "gitmem gate --pre-push", PRE_COMMIT: "gitmem gate --pre-commit"}
 _SHELL = re.compile(rb"#!.*[/ \t](ba|da|z|k|a|mk)?sh\b")
 _HUSKY_8 = re.compile(rb"\. .*/husky\.sh\b")
-_COMMON = "$(git rev-parse --git-common-dir)"
 _START = b"#!/bin/sh\n"
 
 
@@ -58,7 +57,10 @@ class _LineOfOurs(ManagedFile):
 
     Attributes:
         name: The hook.
+        common: How the line names git's common folder.
     """
+
+    common = "$(git rev-parse --git-common-dir)"
 
     def __init__(self, path: str, name: str, *, top: str | None, runs: bool = False) -> None:
         super().__init__(path, top=top, runs=runs)
@@ -70,9 +72,9 @@ class _LineOfOurs(ManagedFile):
         change = super().install()
         return change._replace(runs=self.runs and change.before is None)
 
-    def line(self, arguments: str = '"$@"', common: str = _COMMON) -> str:
+    def line(self, arguments: str = '"$@"') -> str:
         """Return the line that runs our script. Only its status 1 ends the hook: not that of a script that can't run."""
-        find = f"gitmem_hook={common}/gitmem/{FOLDER}/{self.name}"
+        find = f"gitmem_hook={self.common}/gitmem/{FOLDER}/{self.name}"
         run = f'[ ! -r "$gitmem_hook" ] || sh "$gitmem_hook" {arguments} || [ $? -ne 1 ] || exit 1'
         return f"{find}; {run} {self.remark}"
 
@@ -104,7 +106,7 @@ class _LineOfOurs(ManagedFile):
 class HookScript(_LineOfOurs):
     """A hook script of the user's, or one that consists of our line: without `#!` in a work tree, where checkouts may add a CR.
 
-    Attributes:
+    Args:
         is_gits: Whether it is in git's own folder of hooks.
     """
 
@@ -112,11 +114,8 @@ class HookScript(_LineOfOurs):
         self, path: str, name: str, *, top: str | None, runs: bool = False, is_gits: bool = False
     ) -> None:
         super().__init__(path, name, top=top, runs=runs)
-        self.is_gits = is_gits
-
-    def line(self, arguments: str = '"$@"', common: str = _COMMON) -> str:
-        """Return the line. In git's own folder of hooks it starts no git."""
-        return super().line(arguments, "${0%/*}/.." if self.is_gits else common)
+        if is_gits:
+            self.common = "${0%/*}/.."  # it starts no git
 
     def is_current(self, content: bytes) -> bool:
         """Return whether the line is that of this version."""
@@ -129,7 +128,9 @@ class HookScript(_LineOfOurs):
             UsageError: It is not a shell script.
         """
         if content is None:
-            return (_START if self.is_gits else b"") + f"{self.remark}\n{self.line()}\n".encode()
+            return (
+                _START if self.runs and self.top is None else b""
+            ) + f"{self.remark}\n{self.line()}\n".encode()
         # Git and husky take a script without a first line `#!` for one of the shell, too.
         if b"\0" in content or (content.startswith(b"#!") and not _SHELL.match(content)):
             raise self.refusal(f"{self.path} is not a shell script")
@@ -195,32 +196,19 @@ class Hook:
         also: The hook that is installed and removed with it, or None.
     """
 
-    __slots__ = (
-        "also",
-        "caller",
-        "folder",
-        "is_outside",
-        "name",
-        "path",
-        "repo",
-        "script",
-        "writer",
-        "_top",
-        "_tree",
-    )
-
     def __init__(self, repo: Repo, configured: str | None, name: str) -> None:
         tree = repo.worktree or repo.common
         self.repo = repo
         self.folder = os.path.join(repo.common, "hooks")
         if configured:
             self.folder = os.path.realpath(os.path.join(tree, configured))
-        in_git, in_tree = (self.folder.startswith(os.path.join(top, "")) for top in (repo.common, tree))
-        self.is_outside = not (in_git or in_tree) or bool(configured and configured.startswith(("~", "%")))
-        self._tree = tree
-        self._top = tree if in_tree and not in_git else None  # no link may lead out of it
         self.name = name
         self.path = os.path.join(self.folder, name)
+        in_git, in_tree = (_is_in(self.folder, top) for top in (repo.common, tree))
+        self._tree = tree
+        self._top = tree if in_tree and not in_git else None  # no link may lead out of it
+        is_linked_out = self._top is None and not any(_is_in(self.path, top) for top in (repo.common, tree))
+        self.is_outside = is_linked_out or bool(configured and configured.startswith(("~", "%")))
         self.script = OwnFile(os.path.join(repo.state, FOLDER, name), hook_text(name), top=repo.state)
         above = os.path.dirname(self.folder)
         is_husky = os.path.basename(self.folder) == "_" and (
@@ -244,7 +232,7 @@ class Hook:
             self.name,
             top=self._top if folder == self.folder else None,
             runs=True,
-            is_gits=folder == os.path.join(self.repo.common, "hooks"),
+            is_gits=folder == os.path.join(self.repo.common, "hooks") and not os.path.islink(folder),
         )
 
     def _lefthook(self) -> LefthookSettings:
@@ -268,6 +256,10 @@ class Hook:
         found += [husky, self._lefthook(), *([self.caller] if not self.is_outside else [])]
         unique = {each.path: each for each in found}.values()
         return [each for each in unique if each.has_ours(read_small(each.path, managed_files.SIZE_MAX))]
+
+
+def _is_in(path: str, top: str) -> bool:
+    return os.path.realpath(path).startswith(os.path.join(os.path.realpath(top), ""))
 
 
 class GitHookResult(Outcome):
@@ -382,7 +374,7 @@ def _put(hook: Hook) -> list[str]:
     if hook.is_outside:
         if not caller.has_ours(caller.read()):
             raise caller.refusal(
-                f"{caller.path} is outside of this repository (core.hooksPath)", "hooks-outside"
+                f"{caller.path} is outside of this repository, by core.hooksPath or a link", "hooks-outside"
             )
         return written
     try:

@@ -15,6 +15,7 @@ from cli import environment
 from gitmem import repo as place
 from gitmem.clients import clients, git_hook
 from gitmem.clients.git_hook import Hook
+from gitmem.errors import UsageError
 
 from ...hook_agents import user_state
 from ...sandbox import worktree
@@ -141,6 +142,31 @@ def test_a_hook_that_is_switched_off_stays_so(repo: Path) -> None:
     assert git_hook.state(hook) == "not run" and not os.access(script, os.X_OK)
     git_hook.uninstall(hook)
     assert Path(hook.path).readlink() == script and script.read_text() == THEIRS
+
+
+def test_a_hook_that_other_repositories_have_by_a_link_is_not_written(repo: Path, tmp_path: Path) -> None:
+    """As from a template of the user's: what to add is said, and counts once it is there. A folder that is a link works."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    (shared / "pre-push").write_text(THEIRS)
+    (shared / "pre-push").chmod(0o755)
+    Path(hook_of(repo).path).symlink_to(shared / "pre-push")
+
+    with pytest.raises(UsageError, match="is outside of this repository") as caught:
+        git_hook.install(hook_of(repo))
+
+    assert (shared / "pre-push").read_text() == THEIRS
+    line = caught.value.hint.partition("yourself: ")[2]
+    (shared / "pre-push").write_text(f"#!/bin/sh\n{line}\n")
+    assert git_hook.install(hook_of(repo)).state == "unchanged"
+    gitmem(repo, 1)
+    assert push(repo, hook_of(repo)).returncode == 1
+    hooks = repo / ".git" / "hooks"
+    shutil.rmtree(hooks)
+    (repo / "hooks").mkdir()
+    hooks.symlink_to(repo / "hooks")
+    git_hook.install(hook_of(repo))
+    assert subprocess.run(["sh", hook_of(repo).path], cwd=repo, capture_output=True).returncode == 1
 
 
 def test_git_itself_runs_it_from_a_linked_worktree(repo: Path, tmp_path: Path) -> None:
