@@ -366,7 +366,11 @@ def client_folders(at: Environment, scope: str = "user") -> ClientFolders:
         )
     repo = _repo_or_none(at)
     if repo is None and scope != USER:
-        raise _no_project(at)
+        raise UsageError(
+            f"Not a git repository: {os.path.realpath(at.folder)}. Nothing was written.",
+            hint="Run the command inside a repository, or name one with -C DIR. --scope user means your home folder.",
+            code="not-a-repository",
+        )
     home = os.path.expanduser("~")
     moved = {
         name: os.environ[key]
@@ -398,14 +402,6 @@ def _repo_or_none(at: Environment) -> Repo | None:
         if error.code != "not-a-repository":
             raise
         return None
-
-
-def _no_project(at: Environment) -> UsageError:
-    return UsageError(
-        f"Not a git repository: {os.path.realpath(at.folder)}. Nothing was written.",
-        hint="Run the command inside a repository, or name one with -C DIR. --scope user means your home folder.",
-        code="not-a-repository",
-    )
 
 
 def gitmem_program() -> str | None:
@@ -450,8 +446,13 @@ def chosen_git_hooks(at: Environment, names: Sequence[str], *, new: bool = False
             code="unknown-git-hook",
             next=[f"gitmem setup --git {name}" for name in operation.NAMES],
         )
-    if new and names:
-        operation.refuse_bare(at.repo, names[0])
+    if new and names and at.repo.worktree is None:
+        raise UsageError(
+            f"{at.repo.common} is a bare repository, where a {names[0]} hook never runs. Nothing was written.",
+            hint="Install it in the clones or worktrees that people and agents push from.",
+            code="no-worktree",
+            next=["git worktree list"],
+        )
     return [operation.Hook(at.repo, _configured(at), name) for name in dict.fromkeys(names)]
 
 

@@ -288,21 +288,6 @@ def hook_text(name: str = PRE_PUSH) -> str:
     )
 
 
-def refuse_bare(repo: Repo, name: str = PRE_PUSH) -> None:
-    """Refuse a bare repository: no push starts there, so its hooks would never run.
-
-    Raises:
-        UsageError: The repository is bare.
-    """
-    if repo.worktree is None:
-        raise UsageError(
-            f"{repo.common} is a bare repository, where a {name} hook never runs. Nothing was written.",
-            hint="Install it in the clones or worktrees that people and agents push from.",
-            code="no-worktree",
-            next=["git worktree list"],
-        )
-
-
 def state(hook: Hook) -> str:
     """Return `installed`, `outdated`, `not run`, `only in files`, `not installed` or `foreign`; `outdated` also without the hook that belongs to it.
 

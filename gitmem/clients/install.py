@@ -130,18 +130,13 @@ def read_status(
         sign = clients.sign_of(client, folders)
         if sign or scopes:
             found.clients.append(ClientStatus(client.name, client.title, sign, client.pushes, scopes))
-    found.program_works = program_runs(found.program, folders)
+    noted = found.program or ""
+    is_there = os.path.isfile(noted) and os.access(noted, os.X_OK)
+    found.program_works = is_there or "gitmem" in folders.programs
     for name, hook in hooks.items():
         setattr(found, name.replace("-", "_"), git_hook.state(hook))
     found.manager = next((hook.writer for hook in hooks.values() if hook.writer is not None), None)
     return found
-
-
-def program_runs(program: str | None, folders: ClientFolders) -> bool:
-    """Return whether the hooks find a gitmem program to run."""
-    if program is not None and os.path.isfile(program) and os.access(program, os.X_OK):
-        return True
-    return "gitmem" in folders.programs
 
 
 def _scope(folders: ClientFolders, client: Client, scope: str) -> ScopeStatus | None:

@@ -35,18 +35,16 @@ def differing(ours: Index, theirs: Index, *, but: Sequence[str] = ()) -> list[st
     Args:
         but: Columns to ignore because they depend on the order of arrival.
     """
-    known, found = (dict(_sums(index, but)) for index in (ours, theirs))
+    known, found = (_sums(index, but) for index in (ours, theirs))
     return [table for table in found if known.get(table) != found[table]]
 
 
-def _sums(index: Index, but: Sequence[str]) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield for each table the number of rows and the sum of their hashes; both are independent of the order.
+def _sums(index: Index, but: Sequence[str]) -> dict[str, int]:
+    """Return for each table the sum of the hashes of its rows, which is independent of their order.
 
     Every row has a text or a key. Its hash is a 64-bit function that differs from process to process.
     """
-    for table in _tables(index):
-        (count,) = index.db.execute(f'SELECT count(*) FROM "{table}"').fetchone()
-        yield table, (count, sum(map(hash, _rows(index, table, but))))
+    return {table: sum(map(hash, _rows(index, table, but))) for table in _tables(index)}
 
 
 def _tables(index: Index) -> list[str]:
