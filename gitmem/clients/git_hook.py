@@ -47,6 +47,8 @@ CONFIG = r"^core\.hookspath$"
 FOLDER = "git-hooks"  # in the repository's state
 _ENDS = ("yml", "yaml", "toml", "json", "jsonc")
 _RUNS = {PRE_PUSH: "gitmem gate --pre-push", PRE_COMMIT: "gitmem gate --pre-commit"}
+# While nothing is claimed, a commit starts no second shell.
+_UNLESS = {PRE_COMMIT: '[ ! -e "${gitmem_hook%/*/*}/claims/claimed" ] || '}
 _SHELL = re.compile(rb"#!.*[/ \t](ba|da|z|k|a|mk)?sh\b")
 _HUSKY_8 = re.compile(rb"\. .*/husky\.sh\b")
 _START = b"#!/bin/sh\n"
@@ -75,7 +77,7 @@ class _LineOfOurs(ManagedFile):
     def line(self, arguments: str = '"$@"') -> str:
         """Return the line that runs our script. Only its status 1 ends the hook: not that of a script that can't run."""
         find = f"gitmem_hook={self.common}/gitmem/{FOLDER}/{self.name}"
-        run = f'[ ! -r "$gitmem_hook" ] || sh "$gitmem_hook" {arguments} || [ $? -ne 1 ] || exit 1'
+        run = f'{_UNLESS.get(self.name, "")}[ ! -r "$gitmem_hook" ] || sh "$gitmem_hook" {arguments} || [ $? -ne 1 ] || exit 1'
         return f"{find}; {run} {self.remark}"
 
     def by_hand(self) -> str:

@@ -232,6 +232,8 @@ def test_hooks_of_all_repositories_are_left_alone(
     assert run("setup", "--git", "pre-commit").status == 0
     assert hooks(run)["pre_commit"] == "installed"
     script = repo / ".git" / "gitmem" / "git-hooks" / "pre-commit"
+    (repo / ".git" / "gitmem" / "claims").mkdir(exist_ok=True)
+    (repo / ".git" / "gitmem" / "claims" / "claimed").touch()
     for answer, status in ((0, 3), (1, 1), (2, 3), (127, 3)):
         script.write_text(f"exit {answer}\n")
         done = subprocess.run([hook], cwd=repo, capture_output=True, text=True, timeout=30)

@@ -38,8 +38,11 @@ def husky(repo: Path) -> Path:
 
 
 def commit(repo: Path) -> subprocess.CompletedProcess[str]:
-    """Commit in a repository where our script refuses every commit."""
-    Path(place.find(str(repo)).state, "git-hooks", "pre-commit").write_text(REFUSES)
+    """Commit in a repository where our script refuses every commit, as somebody has claimed something."""
+    state = Path(place.find(str(repo)).state)
+    (state / "git-hooks" / "pre-commit").write_text(REFUSES)
+    (state / "claims").mkdir(exist_ok=True)
+    (state / "claims" / "claimed").touch()
     words = ["git", "commit", "--quiet", "--allow-empty", "-m", "x"]
     return subprocess.run(words, cwd=repo, capture_output=True, text=True, timeout=30)
 
