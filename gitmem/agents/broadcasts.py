@@ -180,10 +180,7 @@ def with_seen(db: sqlite3.Connection, kind: str, fields: AnyFields) -> Mapping[s
         return fields
     is_broadcast = kind == "signal" and not fields.get("recipients") and not fields.get("target_agent")
     readers = reader_of({**fields, "kind": kind})
-    if is_broadcast or any(_is_unknown(db, reader) for reader in readers):
+    known = "SELECT 1 FROM reader WHERE reader = ?"
+    if is_broadcast or any(db.execute(known, (reader,)).fetchone() is None for reader in readers):
         return {**fields, "seen": latest_broadcasts(db)}
     return fields
-
-
-def _is_unknown(db: sqlite3.Connection, reader: str) -> bool:
-    return db.execute("SELECT 1 FROM reader WHERE reader = ?", (reader,)).fetchone() is None

@@ -485,8 +485,12 @@ def recorded_by(store: Store, caller: Caller, intent: str, *, may: bool) -> str 
         return None
     if may:
         return own
+    you = sanitize(own)
+    if found is not None and found.name:
+        where = ", the only session of this worktree," if found.source == "worktree" else ""
+        you = f"{found.name} ({own}){where}"
     raise UsageError(
-        f"--as {sanitize(str(caller.who.as_))}: you are {_described(found, own)} and cannot record another agent's {intent}. "
+        f"--as {sanitize(str(caller.who.as_))}: you are {you} and cannot record another agent's {intent}. "
         "Nothing was written.",
         hint=f"{_way_out(found, caller)}Each recipient records its own decision. If a person wants this one recorded, "
         "--insist records it with your session in `via`; it has no effect in threads where you have proposed, in this session "
@@ -526,13 +530,6 @@ def _without_as(store: Store, caller: Caller, who: CallerClaims) -> Caller | Non
     if who.is_program or caller.is_person or (who.terminal and who.client is None):
         return None
     return only_session(store, who)
-
-
-def _described(found: Caller | None, own: str) -> str:
-    if found is None or not found.name:
-        return sanitize(own)
-    where = ", the only session of this worktree," if found.source == "worktree" else ""
-    return f"{found.name} ({own}){where}"
 
 
 def _way_out(found: Caller | None, caller: Caller) -> str:

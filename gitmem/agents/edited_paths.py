@@ -70,10 +70,15 @@ def update_flags(store: Store) -> None:
     try:
         for name in (INPUTS, BY):
             local_files.make_dirs(path(state, name))
-        _set(path(state, WANTED), len(at_work) > 1)
+        if len(at_work) > 1:
+            os.close(local_files.open_file(path(state, WANTED), os.O_WRONLY | os.O_CREAT))
+        else:
+            local_files.remove_quietly(path(state, WANTED))
         _set_folder(inputs(store.repo), shared)
         for name in local_files.names_in(path(state, INPUTS)):
-            if not _has_worktree(store.repo, name):
+            git_folder = name.removeprefix("in-")
+            linked = os.path.join(store.repo.common, "worktrees", git_folder)
+            if git_folder != os.path.basename(store.repo.common) and not os.path.isdir(linked):
                 _set_folder(path(state, INPUTS, name), False)
         for name in local_files.names_in(path(state, BY)):
             if not heartbeats.is_here(store, name):
@@ -107,7 +112,10 @@ def note(store: Store, *, seconds: float = STATUS_SECONDS) -> EditedPaths | None
     kept = before.paths if before is not None else {}
     if before is not None and before.more < 0 and before.at > now - SLOW_MICROS:
         return None  # git needed too long a moment ago
-    names = _changed(repo, seconds)
+    try:
+        names = branches.uncommitted_files(repo.common, repo.git_dir, repo.worktree, seconds)
+    except (branches.TooManyFilesError, GitmemError):
+        names = None  # too many, or git does not answer in time
     if names is None:
         found = EditedPaths(repo.worktree, now, kept, -1)
     else:
@@ -117,14 +125,6 @@ def note(store: Store, *, seconds: float = STATUS_SECONDS) -> EditedPaths | None
     local_files.make_dirs(path(repo.state))
     local_files.replace(path(repo.state, _name(repo)), json.dumps(found._asdict()).encode())
     return found
-
-
-def _changed(repo: Repo, seconds: float) -> list[str] | None:
-    """Return the changed and untracked paths of a worktree; None if there are too many, or git does not answer in time."""
-    try:
-        return branches.uncommitted_files(repo.common, repo.git_dir, repo.worktree or "", seconds)
-    except (branches.TooManyFilesError, GitmemError):
-        return None
 
 
 def note_edit(store: Store, session_id: str, paths: Iterable[str]) -> None:
@@ -162,17 +162,13 @@ def worktrees(store: Store) -> list[EditedPaths]:
 
 def sessions_of(store: Store, found: EditedPaths, edited: str | None = None) -> list[str]:
     """Return the sessions at work in a worktree; of several only those that edited a path, if hooks noted who did."""
-    here = _at_work(store, tree_at(found.worktree))
+    oldest, tree = store.now() - AT_WORK_MICROS, tree_at(found.worktree)
+    known = heartbeats.known_sessions(store).items()
+    here = [session for session, (where, at) in known if where == tree and at > oldest]
     if len(here) < 2 or edited is None:
         return here
     editors = [each for each in here if edited in _noted(path(store.repo.state, BY, each))]
     return editors or here
-
-
-def _at_work(store: Store, tree: str) -> list[str]:
-    oldest = store.now() - AT_WORK_MICROS
-    known = heartbeats.known_sessions(store).items()
-    return [session for session, (where, at) in known if where == tree and at > oldest]
 
 
 def by_session(store: Store) -> dict[str, list[str]]:
@@ -214,13 +210,6 @@ def _load(where: str) -> EditedPaths | None:
         return None
 
 
-def _set(where: str, wanted: bool) -> None:
-    if wanted:
-        os.close(local_files.open_file(where, os.O_WRONLY | os.O_CREAT))
-    else:
-        local_files.remove_quietly(where)
-
-
 def _set_folder(where: str, wanted: bool) -> None:
     """Create a folder, or remove it with its files."""
     if wanted:
@@ -234,11 +223,3 @@ def _set_folder(where: str, wanted: bool) -> None:
 def _is_folder(where: str) -> bool:
     """Return whether there is a folder, and no link to one: in a repository that several users share, anybody can put one there."""
     return os.path.isdir(where) and not os.path.islink(where)
-
-
-def _has_worktree(repo: Repo, name: str) -> bool:
-    """Return whether the worktree of a file or folder `in-<git folder>` exists."""
-    git_folder = name.removeprefix("in-")
-    return git_folder == os.path.basename(repo.common) or os.path.isdir(
-        os.path.join(repo.common, "worktrees", git_folder)
-    )

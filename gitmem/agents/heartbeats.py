@@ -297,12 +297,6 @@ def client_of(store: Store, session_id: str) -> str:
     return _read(store, session_id)[1] if is_id("sess", session_id) else ""
 
 
-def of_client(store: Store, client_id: str) -> list[str]:
-    """Return the sessions that were started in this clone under a client's own id."""
-    names = local_files.names_in(_folder(store))
-    return [name for name in names if client_of(store, name) == client_id]
-
-
 def is_here(store: Store, session_id: str) -> bool:
     """Return whether a session was started in this clone and has not been forgotten."""
     return is_id("sess", session_id) and os.path.exists(os.path.join(_folder(store), session_id))

@@ -520,6 +520,8 @@ def recipient_error(store: Store, text: str, option: str) -> UsageError:
         text: The text as typed.
         option: The option of the text, such as `--to`.
     """
+    from ..log.ref import REMOTES_PREFIX
+
     former = presence.last_holder(store, fold(text)) if text and not is_reserved(text) else None
     if former is not None:
         return _former_name(store, text, option, former)
@@ -528,7 +530,7 @@ def recipient_error(store: Store, text: str, option: str) -> UsageError:
     next_commands = [
         command("gitmem", "roster", text) if text.isprintable() and 0 < len(text) <= 80 else "gitmem roster"
     ]
-    if _has_never_synced(store):
+    if not store.git.refs(REMOTES_PREFIX) and store.has_remote():
         hint = f"{hint} This clone has never synced: `gitmem sync` fetches the other agents.".strip()
         next_commands.insert(0, "gitmem sync")
     elif is_word(text):
@@ -641,9 +643,3 @@ def ended_identity(identity: str, latest: Presence, now: int) -> str:
 def unheld_identity(identity: str) -> str:
     """Return the remark for signals to a known identity that no session has."""
     return f"No session has the identity {sanitize(identity)} now: the signal is read when one takes it."
-
-
-def _has_never_synced(store: Store) -> bool:
-    from ..log.ref import REMOTES_PREFIX
-
-    return not store.git.refs(REMOTES_PREFIX) and store.has_remote()

@@ -234,11 +234,12 @@ def address_of(store: Store, text: str, *, asks_file: bool = False) -> str:
             return known.pop()
         told = file.sentences()[:1]
     if len(found) > 1:
+        since = "SELECT reader || ' (since ' || substr(at, 1, 10) || ')' FROM reader WHERE reader = ?"
         raise UsageError(
             f"{text} is ambiguous: {len(found)} writers have an agent or a person of this name. Nothing was written.",
             hint=" ".join(("Add the writer that you mean.", *told)),
             code="ambiguous-recipient",
-            suggestions=[f"{each} (since {_known_since(store, each)})" for each in found[:SHOWN_MAX]],
+            suggestions=[store.db().execute(since, (each,)).fetchone()[0] for each in found[:SHOWN_MAX]],
             next=["gitmem roster --all"],
         )
     return found[0] if found else mine
@@ -267,11 +268,6 @@ def age_of_writer(db: sqlite3.Connection, writer: str) -> tuple[str, str]:
         (f'"writer":"{writer}"',),
     ).fetchone()  # fmt: skip
     return (str(row[0]) if row else "~"), writer
-
-
-def _known_since(store: Store, reader: str) -> str:
-    row = store.db().execute("SELECT at FROM reader WHERE reader = ?", (reader,)).fetchone()
-    return str(row[0])[:10]
 
 
 def short_address(store: Store, address: str) -> str:
@@ -389,12 +385,9 @@ def describe(one: Presence, typed: str) -> str:
     """Return the text to type, followed by name, identity, worktree, work unit and when it was last seen."""
     seen = f"{one.status}, seen {format_age(one.age)}"
     about = [part for part in (one.name, one.agent_identity or one.session_id) if part != typed]
-    return f"{typed} ({', '.join([*about, *_location(one), seen])})"
-
-
-def _location(one: Presence) -> list[str]:
-    place = [f"in {one.worktree}"] if one.worktree else []
-    return place + ([f"on {one.wu_id}"] if one.wu_id else [])
+    about += [f"in {one.worktree}"] if one.worktree else []
+    about += [f"on {one.wu_id}"] if one.wu_id else []
+    return f"{typed} ({', '.join([*about, seen])})"
 
 
 _OF_READER = "FROM session s WHERE (s.session_id = :reader OR s.agent_identity = :reader)"
