@@ -225,7 +225,9 @@ class _ImportRun:
     ) -> Iterator[ConvertedLines]:
         """Yield a converted object; none if it is bad, which is counted and reported."""
         try:
-            yield make(given)
+            made = make(given)
+            made.line = records.line(made.kind, made.at, made.fields, allow_secret=self.allow_secret)
+            yield made
         except UsageError as error:
             self.bad(kind, number, error.message)
         except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError):
@@ -237,9 +239,7 @@ class _ImportRun:
         Of a repeated id the last line counts, in the position of the first.
         """
         every: dict[str, tuple[int, ConvertedLines]] = {}
-        for number, made in self.mapped(
-            "nodes", lambda given: lumenflow_lines.convert_node(given, allow_secret=self.allow_secret)
-        ):
+        for number, made in self.mapped("nodes", lumenflow_lines.convert_node):
             before = every.get(made.id)
             if before is not None:
                 self.found.counts["nodes"]["repeated"] += 1
@@ -257,10 +257,7 @@ class _ImportRun:
     def import_relations(self, times: Mapping[str, int]) -> None:
         """Convert relations, each once. A relation to an unknown node is kept: the node may come with a sync."""
         every: dict[str, tuple[int, ConvertedLines]] = {}
-        make: Callable[[dict[str, object]], ConvertedLines] = lambda given: lumenflow_lines.convert_relation(  # noqa: E731
-            given, times, allow_secret=self.allow_secret
-        )
-        for number, made in self.mapped("relations", make):
+        for number, made in self.mapped("relations", partial(lumenflow_lines.convert_relation, times=times)):
             self._once("relations", every, number, made)
         ends = {id for relation_key in every for id in relation_key.split("\n")[::2]}
         here = times.keys() | self._ids("SELECT id FROM node WHERE id IN ({marks})", ends)
@@ -282,9 +279,7 @@ class _ImportRun:
     def import_signals(self) -> dict[str, ImportedSignal]:
         """Convert signals, and return by id those that the log now has with exactly this content."""
         every: dict[str, tuple[int, ConvertedLines]] = {}
-        for number, made in self.mapped(
-            "signals", lambda given: convert_signal(given, allow_secret=self.allow_secret)
-        ):
+        for number, made in self.mapped("signals", convert_signal):
             self._once("signals", every, number, made)
         question = "SELECT DISTINCT signal_id FROM signal WHERE signal_id IN ({marks})"
         same = self._settle("signals", every, self._ids(question, every))
@@ -323,7 +318,7 @@ class _ImportRun:
         self.found.counts["delegations"]["repeated"] += repeated
         every: dict[str, tuple[int, ConvertedLines]] = {}
         for number, first, last in merged:
-            make = partial(lumenflow_lines.convert_delegation, last=last, allow_secret=self.allow_secret)
+            make = partial(lumenflow_lines.convert_delegation, last=last)
             every.update(
                 (made.id, (number, made)) for made in self._converted("delegations", number, make, first)
             )
@@ -418,20 +413,18 @@ class _ImportRun:
         return found
 
 
-class ImportedSignal(ConvertedLines):
+class ImportedSignal(ConvertedLines, kw_only=True):
     """A signal with its recipients; `read` says whether its own line marks it as read."""
 
-    def __init__(self, id: str, line: bytes, at: int, recipients: Sequence[str], read: bool) -> None:
-        super().__init__(id, line, at)
-        self.recipients = list(recipients)
-        self.read = read
+    recipients: list[str]
+    read: bool
 
 
-def convert_signal(given: Given, *, allow_secret: bool = False) -> ImportedSignal:
+def convert_signal(given: Given) -> ImportedSignal:
     """Return a signal: an INFO to its `target_agent`, or to everybody.
 
     Raises:
-        UsageError: The log can't accept it (RecordError, SecretError).
+        UsageError: A time is invalid.
     """
     at = time_of(given, "created_at")
     id = given.get("signal_id") or given.get("id")
@@ -458,10 +451,10 @@ def convert_signal(given: Given, *, allow_secret: bool = False) -> ImportedSigna
         lumenflow_lines.put("signal", fields, kept, remarks, name, given.get(name))
     if kept:
         fields["lumenflow"] = kept
-    line = records.line("signal", at, fields, allow_secret=allow_secret)
-    made = ImportedSignal(str(id), line, at, recipients, given.get("read") is True)
-    made.remarks = remarks
-    return made
+    return ImportedSignal(
+        id=str(id), kind="signal", at=at, fields=fields, remarks=remarks,
+        recipients=recipients, read=given.get("read") is True,
+    )  # fmt: skip
 
 
 def _address(given: object, what: str, kept: dict[str, object], remarks: list[str]) -> str:
@@ -488,8 +481,6 @@ def convert_receipts(given: Given, of: ImportedSignal) -> ConvertedLines:
     reader = given.get("reader_identity") or given.get("reader")
     remarks: list[str] = []
     readers = [_address(reader, "reader", {}, remarks)] if reader else of.recipients or [UNKNOWN_READER]
-    made = ConvertedLines(of.id, b"", at)
-    made.remarks = remarks
     fields: dict[str, object] = {
         "schema_version": "A2A.V1",
         "signal_id": of.id,
@@ -497,6 +488,7 @@ def convert_receipts(given: Given, of: ImportedSignal) -> ConvertedLines:
         "answers_digest": digest(of.line),
         "origin": ORIGIN,
     }
+    made = ConvertedLines(of.id, "receipt", at, fields, remarks=remarks)
     kept: dict[str, object] = {}
     for name in ("delivery_state", "idempotency_key"):
         lumenflow_lines.put("receipt", fields, kept, made.remarks, name, given.get(name))

@@ -194,17 +194,20 @@ class ConvertedLines(Struct):
 
     Attributes:
         id: The id of its subject.
-        line: The line for the log.
+        kind, fields: The record for the log.
         at: Its time, in microseconds since the epoch.
         more: Further lines that belong to it.
         remarks: Values outside their usual field.
+        line: The line for the log, once the record is found valid.
     """
 
     id: str
-    line: bytes
+    kind: str
     at: int
+    fields: dict[str, object]
     more: list[bytes] = []
     remarks: list[str] = []
+    line: bytes = b""
 
 
 def put(
@@ -231,11 +234,11 @@ def put(
         remarks.append(f"its {given or name} is not valid here; it is kept as an additional field")
 
 
-def convert_node(given: Given, *, allow_secret: bool = False) -> ConvertedLines:
+def convert_node(given: Given) -> ConvertedLines:
     """Return a node. Values without a field in the log stay in its metadata.
 
     Raises:
-        UsageError: The log can't accept it (RecordError, SecretError).
+        UsageError: It is invalid.
     """
     at = time_of(given, "created_at")
     remarks: list[str] = []
@@ -256,18 +259,16 @@ def convert_node(given: Given, *, allow_secret: bool = False) -> ConvertedLines:
         else:
             fields["updated_at"] = format_at(updated)
     count, last = _accesses(metadata, remarks)
-    made = ConvertedLines(str(given.get("id")), b"", at)
+    made = ConvertedLines(str(given.get("id")), "node", at, fields, remarks=remarks)
     named = [
         *((made.id, "supersedes", each) for each in _named(made.id, "replaces", metadata, remarks)),
         *((each, "blocks", made.id) for each in _named(made.id, "blocked_by", metadata, remarks)),
     ]
     fields["metadata"] = metadata
-    made.line = records.line("node", at, fields, allow_secret=allow_secret)
     made.more = [_relation(*ends, at) for ends in named]
     made.more += [_access(made.id, number, at) for number in range(1, count)]
     if count:
         made.more.append(_access(made.id, 0, last if last is not None else at))
-    made.remarks = remarks
     return made
 
 
@@ -429,11 +430,11 @@ def _relation(from_id: str, type: str, to_id: str, at: int) -> bytes:
     )
 
 
-def convert_relation(given: Given, times: Mapping[str, int], *, allow_secret: bool = False) -> ConvertedLines:
+def convert_relation(given: Given, times: Mapping[str, int]) -> ConvertedLines:
     """Return a relation between nodes. Without a start time it is as old as the younger of them.
 
     Raises:
-        UsageError: The log can't accept it (RecordError, SecretError), or it relates a node to itself.
+        UsageError: A time is invalid, or it relates a node to itself.
     """
     relation_key = [str(given.get(name) or "") for name in ("from_id", "type", "to_id")]
     if relation_key[0] == relation_key[2]:
@@ -447,7 +448,7 @@ def convert_relation(given: Given, times: Mapping[str, int], *, allow_secret: bo
     }
     if metadata is not None and not isinstance(metadata, dict):
         rest["metadata"] = metadata
-    fields = {
+    fields: dict[str, object] = {
         "schema_version": "A2A.V1",
         "id": ids.keyed_id("rel", "lumenflow", *relation_key),
         "from_id": given.get("from_id"),
@@ -456,9 +457,7 @@ def convert_relation(given: Given, times: Mapping[str, int], *, allow_secret: bo
         "metadata": {**rest, **(metadata if isinstance(metadata, dict) else {})},
         "sender_identity": SENDER,
     }
-    made = ConvertedLines("\n".join(relation_key), b"", at)
-    made.line = records.line("relation", at, fields, allow_secret=allow_secret)
-    return made
+    return ConvertedLines("\n".join(relation_key), "relation", at, fields)
 
 
 DELEGATION_SENDER = "lumenflow:import:delegation"
@@ -494,7 +493,7 @@ def merge_delegations(
     return [(number, first, last) for number, first, last in found.values()], repeated
 
 
-def convert_delegation(first: Given, last: Given, *, allow_secret: bool = False) -> ConvertedLines:
+def convert_delegation(first: Given, last: Given) -> ConvertedLines:
     """Return a delegation as a task, with the events of its state.
 
     Args:
@@ -502,14 +501,13 @@ def convert_delegation(first: Given, last: Given, *, allow_secret: bool = False)
         last: The fields of all its lines, of which the last ones count.
 
     Raises:
-        UsageError: The log can't accept it (RecordError, SecretError).
+        UsageError: It is invalid.
     """
     at = time_of(first, "delegatedAt")
     id = first.get("id")
     if not isinstance(id, str) or not 0 < len(id) <= ID_MAX:
         raise UsageError("Its id is missing or not a text of at most 100 characters. Nothing was written.")
     task_id = ids.keyed_id("task", DELEGATION_SENDER, id, format_at(at))
-    made = ConvertedLines(task_id, b"", at)
     kept = {name: value for name, value in first.items() if name not in (*_USED, *_CHANGING)}
     fields: dict[str, object] = {
         "task_id": task_id,
@@ -517,6 +515,7 @@ def convert_delegation(first: Given, last: Given, *, allow_secret: bool = False)
         "purpose": "delegation",
         "sender_identity": DELEGATION_SENDER,
     }
+    made = ConvertedLines(task_id, "task", at, fields)
     for name, given in (
         ("wu_id", "targetWuId"),
         ("lane", "lane"),
@@ -527,7 +526,6 @@ def convert_delegation(first: Given, last: Given, *, allow_secret: bool = False)
     _put_brief(made, fields, kept, first.get("briefAttestation"))
     fields["message"] = f"{fields.get('wu_id') or id}: delegated in LumenFlow"
     fields["lumenflow"] = {"id": id, **kept}
-    made.line = records.line("task", at, fields, allow_secret=allow_secret)
     _add_events(made, last, at)
     return made
 
