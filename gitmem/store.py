@@ -213,7 +213,7 @@ class Store:
         self.commit_failed: GitmemError | None = None  # the error of this process's last commit
         self.readers: dict[
             tuple[str, bool], Store
-        ] = {}  # this store as readers see it, see `memory.private_nodes`
+        ] = {}  # this store as readers see it, see `memory.reader_store`
 
     def db(self) -> sqlite3.Connection:
         """Return the index, caught up with the ref, the write-ahead logs and the lines of an open batch."""

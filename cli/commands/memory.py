@@ -157,9 +157,9 @@ def relate(
     remove: Annotated[bool, Flag("--remove", "Remove the relation.")] = False,
 ) -> None:
     """Link two nodes."""
-    from gitmem.memory import relations
+    from gitmem.memory import edit
 
-    related = relations.relate(at.memory(), at.caller(), from_id, type, to_id, remove=remove)
+    related = edit.relate(at.memory(), at.caller(), from_id, type, to_id, remove=remove)
     at.answer(related, render.related)
 
 

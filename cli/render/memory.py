@@ -13,10 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from gitmem.memory.context import Context, Profile, Recovered
-    from gitmem.memory.edit import Created, NodesChanged
+    from gitmem.memory.edit import Created, NodesChanged, RelationResult
     from gitmem.memory.knowledge import Promoted, Summarized
     from gitmem.memory.listing import Blocked, Listing, NodeChange, NodeDetail, Ready, Relative
-    from gitmem.memory.relations import RelationResult
     from gitmem.memory.search import Hit, SearchResult
     from gitmem.memory.sources import Indexed
     from gitmem.memory.triage import Contradiction, PromotedToUnit, Triaged, WorkUnitSpec

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from ..memory.context import Context, Profile, Recovered
     from ..memory.decay import Accessed, Stats
+    from ..memory.edit import RelationResult
     from ..memory.knowledge import Promoted, Summarized
     from ..memory.listing import Exported, NodeDetail, Ready
-    from ..memory.relations import RelationResult
     from ..memory.search import Hit, SearchResult
     from ..memory.sources import Indexed, Source
     from ..memory.triage import PromotedToUnit, Triaged
@@ -141,9 +141,7 @@ class Memory(Constants):
 
     def relate(self, from_id: Id, type: str, to_id: Id, **options: Any) -> RelationResult:
         """Record a relation of two nodes: one of `RELATION_TYPES`."""
-        from ..memory import relations
-
-        return relations.relate(self._store, self._log.caller, _id(from_id), type, _id(to_id), **options)
+        return edit.relate(self._store, self._log.caller, _id(from_id), type, _id(to_id), **options)
 
     def get(self, id: Id) -> VersionedNode:
         """Return a node, by its id or a unique prefix. An unknown or ambiguous id is a UsageError."""
@@ -334,7 +332,7 @@ class Memory(Constants):
 
 
 def _id(given: Any) -> Any:
-    """Return the id of a node or of an outcome with one; return other values as they are, for `private_nodes.find_node`."""
+    """Return the id of a node or of an outcome with one; return other values as they are, for `stored_nodes.find_node`."""
     node = getattr(given, "node", given)
     return getattr(node, "id", node)
 

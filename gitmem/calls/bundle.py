@@ -12,7 +12,7 @@ import json
 from ..agents import mailbox, presence
 from ..commit_message import cut, sanitize
 from ..errors import SecretError, UsageError
-from ..memory import candidates, private_nodes, relations, search, stored_nodes
+from ..memory import candidates, reader_store, relations, search, stored_nodes
 from ..memory.candidates import Section, quote_lines
 from ..memory.node_tables import HIDDEN, PREFIX
 from ..outcome import Outcome, Struct, command
@@ -496,7 +496,7 @@ _MATCHED = {"all": "all words", "begin": "the beginnings of its words", "some": 
 
 
 def _named(store: Store, id: str) -> VersionedNode:
-    if private_nodes.is_private(store, id):
+    if reader_store.is_private(store, id):
         raise UsageError(
             f"Private node: {id}; it stays in this clone. Nothing was written.",
             hint="Say what the other agent needs in the text of the call.",

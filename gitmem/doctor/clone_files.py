@@ -16,7 +16,7 @@ from ..errors import StoreError
 from ..index import catch_up, index_file
 from ..index.index_file import Index, StepLimit, sqlite3
 from ..log import ref, write_ahead
-from ..memory import private_nodes
+from ..memory import reader_store
 from ..outcome import command
 from ..store import Store
 from ..trust import keys
@@ -140,15 +140,15 @@ class PrivateNodes(Check):
                 yield "private-open", path, "Its mode is 700 now."
 
     def _folders(self) -> list[str]:
-        top = private_nodes.root(self.store.repo)
+        top = reader_store.root(self.store.repo)
         if not os.path.lexists(top):
             return []
         return [top, *(os.path.join(top, name) for name in sorted(local_files.names_in(top)))]
 
     def _damaged(self, path: str) -> int:
-        if path == private_nodes.root(self.store.repo):
+        if path == reader_store.root(self.store.repo):
             return 0
-        lines = private_nodes.PrivateLines(path, self.store.now)
+        lines = reader_store.PrivateLines(path, self.store.now)
         lines.read()
         return lines.damaged
 

@@ -1,4 +1,4 @@
-"""Create and change nodes: the fields of new ones from the writer's options, and their lines."""
+"""Create, change and relate nodes: the fields of new ones from the writer's options, and their lines."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from ..commit_message import cut, sanitize
 from ..errors import UsageError
 from ..order.node import VersionedNode
 from ..outcome import OneStep, Struct, Written, command
+from ..records.ids import is_id
 from . import anchors, node_fields, reader_store, relations, stored_nodes
 
 TYPE_CHECKING = False
@@ -88,7 +89,7 @@ def _relations(
     for type in ("discovered_from", relations.SUPERSEDES):
         if given.get(type) is None:
             continue
-        found = [relations.find_or_accept(store, text) for text in node_fields.texts(type, given[type])]
+        found = [find_or_accept(store, text) for text in node_fields.texts(type, given[type])]
         others = list(dict.fromkeys(other for other, _ in found))
         lines += [relations.line(store, caller, id, type, other) for other in others]
         remarks += [remark for _, remark in found if remark]
@@ -361,3 +362,65 @@ def _changes(options: Mapping[str, Any]) -> PatchContent:
 def format_ids(node_ids: Sequence[str]) -> str:
     """Format ids in a line: at most two of them, else their number."""
     return ", ".join(node_ids) if len(node_ids) <= 2 else f"{len(node_ids)} nodes"
+
+
+class RelationResult(Written, kw_only=True):
+    """A relation that was recorded or removed."""
+
+    from_id: str
+    to_id: str
+    type: str
+    removed: bool
+
+
+def relate(
+    store: Store,
+    caller: Caller,
+    from_: str,
+    type: str,
+    to: str,
+    *,
+    remove: bool = False,
+    metadata: Mapping[str, object] | None = None,
+) -> RelationResult:
+    """Record a relation between two nodes: `from_` blocks or supersedes `to`, is its parent, or was discovered from it.
+
+    A node that is not in this log is accepted, with a warning.
+
+    Raises:
+        UsageError: A value is invalid. Nothing was written.
+        StoreError: The store could not be read or written.
+    """
+    kind = node_fields.one_of("relation", type, node_fields.RELATIONS)
+    source, remark = find_or_accept(store, from_)
+    target, other = find_or_accept(store, to)
+    if source == target:
+        raise UsageError(f"Cannot relate {source} to itself. Nothing was written.", code="usage")
+    line = relations.line(store, caller, source, kind, target, removed=remove, metadata=metadata)
+    verb = f"no longer {kind}" if remove else kind
+    done = stored_nodes.record(store, caller, [line], f"{source} {verb} {target}", nodes=[source, target])
+    related = RelationResult(
+        from_id=source, to_id=target, type=kind, removed=remove, commit=done.commit, recorded=True
+    )
+    related.warnings = [each for each in (caller.remark, remark, other) if each]
+    related.next = [command("gitmem", "show", source)]
+    return related
+
+
+def find_or_accept(store: Store, text: str) -> tuple[str, str | None]:
+    """Return the node id for a relation. A whole id that is not in this log is accepted, with a warning.
+
+    Raises:
+        UsageError: As in `find_node`, for a prefix; or it is a private node, which no line of the log names.
+    """
+    try:
+        return stored_nodes.find_node(store.db(), text, writing=True), None
+    except UsageError as error:
+        if error.code != "unknown-id" or not is_id("mem", text):
+            raise
+    if reader_store.is_private(store, text):
+        raise reader_store.naming_error(text)
+    return (
+        text,
+        f"{text} is not in this log yet: the relation takes effect when it arrives, perhaps with `gitmem sync`.",
+    )

@@ -11,7 +11,7 @@ from ..errors import UsageError
 from ..log.lines import format_at
 from ..outcome import Written, command
 from ..records.ids import keyed_id, unit_key
-from . import anchors, node_fields, private_nodes, relations, stored_nodes
+from . import anchors, node_fields, reader_store, relations, stored_nodes
 from .edit import LISTED_MAX, summary_line
 from .node_tables import HIDDEN
 from .stored_nodes import IS_AMONG, IS_SUMMARIZED
@@ -108,7 +108,7 @@ def promote(
 
 
 def _source(store: Store, text: str) -> VersionedNode:
-    if private_nodes.is_private(store, text):
+    if reader_store.is_private(store, text):
         raise UsageError(
             f"Cannot promote {text}: it is private, and a promoted node is for all. Nothing was written.",
             hint="Create a node with its content and without --private, and promote that.",

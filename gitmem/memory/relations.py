@@ -7,11 +7,8 @@ within a cycle have no effect. The table `superseded` has the live end of each o
 from __future__ import annotations
 
 from .. import records
-from ..errors import UsageError
 from ..order.causal import CausalOrder, by_id
-from ..outcome import Written, command
-from ..records.ids import is_id
-from . import node_fields, private_nodes, stored_nodes
+from . import node_fields
 from .stored_nodes import IS_SUMMARIZED
 
 TYPE_CHECKING = False
@@ -161,15 +158,6 @@ SUPERSEDES = "supersedes"
 RELATIONS_MAX = 100  # of one node in an answer
 
 
-class RelationResult(Written, kw_only=True):
-    """A relation that was recorded or removed."""
-
-    from_id: str
-    to_id: str
-    type: str
-    removed: bool
-
-
 class RelationEvent:
     """A line about a relation, with the attributes that `CausalOrder` needs."""
 
@@ -178,40 +166,6 @@ class RelationEvent:
         self.line = line
         self.record = record
         self.named = frozenset(record.get("after", ()))
-
-
-def relate(
-    store: Store,
-    caller: Caller,
-    from_: str,
-    type: str,
-    to: str,
-    *,
-    remove: bool = False,
-    metadata: Mapping[str, object] | None = None,
-) -> RelationResult:
-    """Record a relation between two nodes: `from_` blocks or supersedes `to`, is its parent, or was discovered from it.
-
-    A node that is not in this log is accepted, with a warning.
-
-    Raises:
-        UsageError: A value is invalid. Nothing was written.
-        StoreError: The store could not be read or written.
-    """
-    kind = node_fields.one_of("relation", type, node_fields.RELATIONS)
-    source, remark = find_or_accept(store, from_)
-    target, other = find_or_accept(store, to)
-    if source == target:
-        raise UsageError(f"Cannot relate {source} to itself. Nothing was written.", code="usage")
-    line_ = line(store, caller, source, kind, target, removed=remove, metadata=metadata)
-    verb = f"no longer {kind}" if remove else kind
-    done = stored_nodes.record(store, caller, [line_], f"{source} {verb} {target}", nodes=[source, target])
-    related = RelationResult(
-        from_id=source, to_id=target, type=kind, removed=remove, commit=done.commit, recorded=True
-    )
-    related.warnings = [each for each in (caller.remark, remark, other) if each]
-    related.next = [command("gitmem", "show", source)]
-    return related
 
 
 def line(
@@ -337,25 +291,6 @@ def every_end(db: sqlite3.Connection, id: str, most: int) -> list[str]:
         (id, most),
     )
     return [end for end, _ in rows]
-
-
-def find_or_accept(store: Store, text: str) -> tuple[str, str | None]:
-    """Return the node id for a relation. A whole id that is not in this log is accepted, with a warning.
-
-    Raises:
-        UsageError: As in `find_node`, for a prefix; or it is a private node, which no line of the log names.
-    """
-    try:
-        return stored_nodes.find_node(store.db(), text, writing=True), None
-    except UsageError as error:
-        if error.code != "unknown-id" or not is_id("mem", text):
-            raise
-    if private_nodes.is_private(store, text):
-        raise private_nodes.naming_error(text)
-    return (
-        text,
-        f"{text} is not in this log yet: the relation takes effect when it arrives, perhaps with `gitmem sync`.",
-    )
 
 
 def add_relations(db: sqlite3.Connection, new: Rows) -> None:

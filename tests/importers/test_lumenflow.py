@@ -388,7 +388,7 @@ def test_relations_are_there_once(store: Store, project: Project) -> None:
     assert any("different content" in reason for reason in reasons)
     from gitmem.memory import relations
 
-    relations.relate(store, person(store), "mem-a1b2", "blocks", "mem-c3d4", remove=True)
+    edit.relate(store, person(store), "mem-a1b2", "blocks", "mem-c3d4", remove=True)
     again = bring(store, project)
     assert again.counts["relations"]["present"] == 1
     assert relations.relations_of(store.db(), "mem-a1b2") == []

@@ -20,7 +20,7 @@ from gitmem.calls import WORKER, bundle
 from gitmem.calls.bundle import STAGES
 from gitmem.errors import SecretError, UsageError
 from gitmem.log.lines import CommitMessage
-from gitmem.memory import edit, relations
+from gitmem.memory import edit
 from gitmem.signals import send
 from gitmem.work import task_rules
 
@@ -283,8 +283,8 @@ def test_i23_retrieval_says_why_and_ranks(desk: Desk) -> None:
 
 def test_i24_relations_between_transferred_nodes_survive(desk: Desk) -> None:
     one, two, three = desk.write("rounding one"), desk.write("rounding two"), desk.write("else")
-    relations.relate(desk.store, desk.caller, one, "blocks", two)
-    relations.relate(desk.store, desk.caller, one, "related", three)
+    edit.relate(desk.store, desk.caller, one, "blocks", two)
+    edit.relate(desk.store, desk.caller, one, "related", three)
     made = build(desk, memory_query="rounding")
     assert receive(desk, made).context["relations"] == [{"from_id": one, "type": "blocks", "to_id": two}]
     assert made.stages["relations"] == {"found": 1, "to others": 1}

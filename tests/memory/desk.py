@@ -14,7 +14,7 @@ from gitmem.agents.caller import Caller, CallerClaims, find
 from gitmem.index import catch_up
 from gitmem.log.lines import CommitMessage
 from gitmem.log.local_log import Appended
-from gitmem.memory import edit, relations, stored_nodes
+from gitmem.memory import edit, stored_nodes
 from gitmem.order.node import VersionedNode
 from gitmem.repo import Repo
 from gitmem.store import Store
@@ -119,4 +119,4 @@ def me(store: Store) -> Caller:
 
 
 def blocks(desk: Desk, one: str, other: str, *, remove: bool = False) -> None:
-    relations.relate(desk.store, desk.caller, one, "blocks", other, remove=remove)
+    edit.relate(desk.store, desk.caller, one, "blocks", other, remove=remove)

@@ -15,7 +15,7 @@ from gitmem import records
 from gitmem.agents import lifecycle
 from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
-from gitmem.memory import candidates, context, decay, edit, knowledge, relations, sources
+from gitmem.memory import candidates, context, decay, edit, knowledge, sources
 from gitmem.memory.context import Context
 from gitmem.signals import inbox, send
 from tests.profiles import up_to
@@ -742,7 +742,7 @@ def test_what_others_superseded_is_counted_and_what_its_author_superseded_is_not
     assert "others have hidden 1 node of it" in of(desk).block
     assert context.recover(desk.store, desk.caller).hidden_by_others == 1
 
-    relations.relate(desk.store, desk.caller, new, "supersedes", old, remove=True)
+    edit.relate(desk.store, desk.caller, new, "supersedes", old, remove=True)
     assert of(desk).hidden_by_others == 0
     raw(desk.store, "relation", id="rel-peer000002", from_id=new, to_id=old, type="supersedes",
         after=["rel-peer000001"], at=desk.store.log.clock.tick() + HOUR)  # fmt: skip

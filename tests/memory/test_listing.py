@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gitmem.errors import UsageError
-from gitmem.memory import decay, listing, relations
+from gitmem.memory import decay, edit, listing
 
 from ..conftest import Git
 from ..sandbox import DAY, START, Clock, carry, new_repo
@@ -120,7 +120,7 @@ def test_show_has_all_of_a_node(desk: Desk) -> None:
     id = desk.write("The parser drops tabs\nwhen they come first", paths=["README"])
     commit = desk.tip()
     child = desk.write("a child", discovered_from=id)
-    relations.relate(desk.store, desk.caller, id, "blocks", "mem-zzzzzzzzzzzz")
+    edit.relate(desk.store, desk.caller, id, "blocks", "mem-zzzzzzzzzzzz")
     desk.clock.forward(DAY)
     desk.change(id, priority="P0", metadata={"attempts": 2})
     desk.change(id, clear=["priority"])

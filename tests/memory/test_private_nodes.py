@@ -16,7 +16,7 @@ from gitmem.doctor import doctor
 from gitmem.errors import StoreError, UsageError
 from gitmem.log.lines import CommitMessage, LogEntry
 from gitmem.log.write_ahead import WriteAheadLog, encode_record
-from gitmem.memory import edit, listing, node_tables, private_nodes, reader_store, relations, search, upkeep
+from gitmem.memory import edit, listing, node_tables, reader_store, relations, search, upkeep
 from gitmem.records.record_types import NodeFields
 from gitmem.store import Store
 
@@ -36,7 +36,7 @@ def keep(desk: Desk, text: str = SECRET, **options: object) -> str:
 
 
 def folder(desk: Desk) -> Path:
-    return Path(private_nodes.folder_of(desk.store.repo, desk.caller.reader))
+    return Path(reader_store.folder_of(desk.store.repo, desk.caller.reader))
 
 
 def seen(desk: Desk, who: Caller | None = None) -> Store:
@@ -136,13 +136,13 @@ def test_i18_no_line_of_the_log_names_it(desk: Desk) -> None:
     for refused in (
         lambda: desk.write("follows", discovered_from=id),
         lambda: desk.write("follows", supersedes=[id]),
-        lambda: relations.relate(desk.store, desk.caller, shared, "related", id),
-        lambda: relations.relate(seen(desk), desk.caller, shared, "related", id),
+        lambda: edit.relate(desk.store, desk.caller, shared, "related", id),
+        lambda: edit.relate(seen(desk), desk.caller, shared, "related", id),
         lambda: edit.create(seen(desk), desk.caller, "follows", supersedes=[id[:12]]),
     ):
         with pytest.raises(UsageError, match="Private node"):
             refused()
-    relations.relate(seen(desk), desk.caller, id, "related", shared)
+    edit.relate(seen(desk), desk.caller, id, "related", shared)
 
     assert bodies(desk.store) == before
     (relation,) = listing.show(seen(desk), id).relations
@@ -261,7 +261,7 @@ NODE: NodeFields = {
 
 def test_too_many_are_refused_and_nothing_is_written(desk: Desk) -> None:
     keep(desk)
-    lines = private_nodes.PrivateLines(str(folder(desk)), desk.clock, bytes_max=700)
+    lines = reader_store.PrivateLines(str(folder(desk)), desk.clock, bytes_max=700)
     line = desk.store.line("node", {**NODE, "content": "x" * 400})
     with pytest.raises(StoreError, match=r"Too many private nodes: \d+ bytes; at most 700 are valid"):
         lines.append([line], CommitMessage("A <a@b>", "s"))

@@ -125,7 +125,7 @@ def test_relation_that_was_taken_back_stays_so_when_another_clone_had_promoted_t
     source = note(store)
     carry(store, other)
     id = knowledge.promote(store, me(store), node=source, tag="decision").promoted_node.id
-    relations.relate(store, me(store), id, "discovered_from", source, remove=True)
+    edit.relate(store, me(store), id, "discovered_from", source, remove=True)
     clock.forward(MINUTE)
     knowledge.promote(other, me(other), node=source, tag="decision")
     carry(store, other)

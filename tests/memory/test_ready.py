@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitmem.errors import UsageError
-from gitmem.memory import relations
+from gitmem.memory import edit
 from gitmem.memory.listing import Ready, ready
 from gitmem.order.causal import find_cycles
 
@@ -137,7 +137,7 @@ def test_a_circle_of_blocks_is_reported(desk: Desk) -> None:
     by = {each.node.id: each.blocked_by for each in found.blocked} | {outside: [b]}
     assert all(after in by[before] for before, after in itertools.pairwise(circle))
     assert found.next == [f"gitmem mem relate {circle[1]} blocks {circle[0]} --remove"]
-    relations.relate(desk.store, desk.caller, circle[1], "blocks", circle[0], remove=True)
+    edit.relate(desk.store, desk.caller, circle[1], "blocks", circle[0], remove=True)
     assert ready(desk.store, "WU-7").circles == []
 
 
@@ -250,7 +250,7 @@ def test_what_a_superseded_node_blocks_its_live_successor_blocks(desk: Desk) -> 
     assert [(each.node.id, each.blocked_by) for each in found.blocked] == [(blocked, [new])]
     desk.change(new, deleted=True)
     assert ids(ready(desk.store, "WU-7")) == [old]
-    relations.relate(desk.store, desk.caller, blocked, "supersedes", old)
+    edit.relate(desk.store, desk.caller, blocked, "supersedes", old)
     assert ids(ready(desk.store, "WU-7")) == [blocked]
 
 

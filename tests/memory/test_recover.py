@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gitmem.agents import lifecycle
 from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
-from gitmem.memory import context, edit, relations
+from gitmem.memory import context, edit
 from gitmem.memory.context import Recovered
 from gitmem.signals import send
 from tests.profiles import up_to
@@ -288,7 +288,7 @@ def test_a_superseded_checkpoint_is_not_the_last_one(desk: Desk) -> None:
     wrong = desk.write("Checkpoint: all done", type="checkpoint")
     assert desk.store.domain.last_checkpoint(desk.store.db(), desk.session.session_id) == "all done"
 
-    relations.relate(desk.store, desk.caller, right, "supersedes", wrong)
+    edit.relate(desk.store, desk.caller, right, "supersedes", wrong)
 
     assert context.recover(desk.store, desk.caller).checkpoint.id == right  # type: ignore[union-attr]
     assert desk.store.domain.last_checkpoint(desk.store.db(), desk.session.session_id) == "half done"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gitmem.agents import lifecycle
 from gitmem.agents.caller import CallerClaims
 from gitmem.errors import UsageError
-from gitmem.memory import context, edit, knowledge, listing, relations, stored_nodes, upkeep
+from gitmem.memory import context, edit, knowledge, listing, stored_nodes, upkeep
 from gitmem.order.node import VersionedNode
 from gitmem.store import Store
 from tests.profiles import up_to
@@ -54,7 +54,7 @@ def test_what_a_summarized_node_replaced_is_marked_with_the_next_summary(store: 
     knowledge.summarize(store, me(store), "WU-7")
     old = note(store, "Amounts are floats")
     more = note(store, "Rounding is half even")
-    relations.relate(store, me(store), new, "supersedes", old)
+    edit.relate(store, me(store), new, "supersedes", old)
 
     assert knowledge.summarize(store, me(store), "WU-7", only=[old, more]).source_ids == [old, more]
 

@@ -157,9 +157,9 @@ def test_a_node_supersedes_while_it_is_active_and_the_relation_stands(repo: Path
         assert live() is None
         desk.change(new, clear=[mark])
         assert live() == new
-    relations.relate(desk.store, desk.caller, new, "supersedes", old, remove=True)
+    edit.relate(desk.store, desk.caller, new, "supersedes", old, remove=True)
     assert live() is None
-    relations.relate(desk.store, desk.caller, new, "supersedes", old)
+    edit.relate(desk.store, desk.caller, new, "supersedes", old)
     assert live() == new
     found = listing.show(desk.store, new)
     assert found.superseded_by is None
@@ -172,14 +172,14 @@ def test_members_of_a_cycle_are_all_live(repo: Path) -> None:
     desk = Desk(repo)
     one = desk.write("one")
     two = desk.write("two", supersedes=[one])
-    relations.relate(desk.store, desk.caller, one, "supersedes", two)
+    edit.relate(desk.store, desk.caller, one, "supersedes", two)
     assert relations.ends_of(desk.store.db(), [one, two]) == {}
 
 
 def test_a_relation_to_a_node_that_is_not_here_waits_for_it(repo: Path) -> None:
     desk = Desk(repo)
     old = desk.write("tabs")
-    related = relations.relate(desk.store, desk.caller, "mem-zzzz", "supersedes", old)
+    related = edit.relate(desk.store, desk.caller, "mem-zzzz", "supersedes", old)
     assert "not in this log yet" in related.warnings[0]
     assert relations.ends_of(desk.store.db(), [old]) == {}
 

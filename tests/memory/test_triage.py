@@ -241,7 +241,7 @@ def test_two_live_successors_are_proposed_as_a_contradiction_until_one_counts(st
     third = note(store, "Cents, said better", supersedes=[one])
     assert contradictions(store) == [("successors", [old], {third, other})]
 
-    relations.relate(store, me(store), third, "supersedes", other)
+    edit.relate(store, me(store), third, "supersedes", other)
 
     assert contradictions(store) == []
 
@@ -276,9 +276,9 @@ def test_two_live_decisions_about_the_same_are_proposed_as_a_contradiction(
     note(store, "no decision", **options)
 
     assert contradictions(store) == [(reason, about, {one, other})]
-    relations.relate(store, me(store), one, "related", other)
+    edit.relate(store, me(store), one, "related", other)
     assert contradictions(store) == []
-    relations.relate(store, me(store), one, "related", other, remove=True)
+    edit.relate(store, me(store), one, "related", other, remove=True)
     edit.change(store, me(store), [one], closed=True)
     assert contradictions(store) == []
 
@@ -293,7 +293,7 @@ def test_a_promoted_decision_does_not_contradict_its_source(store: Store) -> Non
 def test_a_cycle_of_successors_is_listed_with_the_way_out(store: Store) -> None:
     one = note(store, "one")
     other = note(store, "other", supersedes=[one])
-    relations.relate(store, me(store), one, "supersedes", other)
+    edit.relate(store, me(store), one, "supersedes", other)
 
     found = triage.listing(store, stale=False)
 
@@ -301,7 +301,7 @@ def test_a_cycle_of_successors_is_listed_with_the_way_out(store: Store) -> None:
     assert {node.id for node in found.discoveries} == {one, other}
     first, second = found.contradictions[0].node_ids
     assert relations.ends_of(store.db(), [one, other]) == {}
-    relations.relate(store, me(store), first, "supersedes", second, remove=True)
+    edit.relate(store, me(store), first, "supersedes", second, remove=True)
     assert triage.listing(store).contradictions == []
 
 
