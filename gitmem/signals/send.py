@@ -245,9 +245,9 @@ def after(
     found = []
     thread_id = signal.get("thread_id")
     if any(each.elsewhere for each in resolved) or (not resolved and is_unpublished(store)):
-        from ..sync import autosync, consent, sync_remotes
+        from ..sync import autosync, consent
 
-        if sync_remotes.unpublished(store) is not None:
+        if consent.unpublished(store.repo) is not None:
             found.append(consent.BY_SYNC)
         elif autosync.interval(store.repo) is None:
             found.append("gitmem sync")

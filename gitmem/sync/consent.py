@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from .. import commit_message, local_files, records
+from ..errors import UsageError
 from ..log.lines import is_attestation
 from ..outcome import Struct
 from ..text.digests import sha256
@@ -49,6 +50,17 @@ def is_given(repo: Repo, url: str) -> bool:
     except (ValueError, RecursionError):
         return False
     return isinstance(found, dict) and found.get("url") == _text(url)
+
+
+def unpublished(repo: Repo) -> str | None:
+    """Return the URL of the usual remote if nobody has agreed to publish there; else None."""
+    from ..git.config import upstream_remote
+
+    try:
+        url = destination(repo, upstream_remote(repo))
+    except UsageError:
+        return None
+    return None if is_given(repo, url) else url
 
 
 def give_consent(repo: Repo, url: str, by: str, at: str) -> None:

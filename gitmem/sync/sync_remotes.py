@@ -158,22 +158,11 @@ def may_send(store: Store, *, publish: bool) -> Callable[[Remote], bool]:
     return is_agreed
 
 
-def unpublished(store: Store) -> str | None:
-    """Return the URL of the usual remote if nobody has agreed to publish there; else None."""
-    from . import consent
-    from .remote import choose
-
-    try:
-        names, _ = choose(store, (), all=False)
-        url = consent.destination(store.repo, names[0])
-    except UsageError:
-        return None
-    return None if consent.is_given(store.repo, url) else url
-
-
 def consent_remark(store: Store) -> str | None:
     """Return a remark if this clone syncs automatically but may not publish; else None."""
-    url = unpublished(store) if autosync.interval(store.repo) is not None else None
+    from . import consent
+
+    url = consent.unpublished(store.repo) if autosync.interval(store.repo) is not None else None
     if url is None:
         return None
     return (

@@ -42,9 +42,9 @@ def of_record(store: Store, id: str, away: Sequence[str]) -> list[str]:
 
 def unsent(store: Store, id: str) -> str:
     """Return the sentence about a record that only this clone has."""
-    from . import autosync, consent, sync_remotes
+    from . import autosync, consent
 
-    if sync_remotes.unpublished(store) is not None:
+    if consent.unpublished(store.repo) is not None:
         how = f"your user may agree to publish: {consent.BY_SYNC}"
     else:
         how = "gitmem sync" if autosync.interval(store.repo) is None else "automatic sync sends it"
