@@ -503,7 +503,7 @@ def _rank(found: Overlap) -> tuple[int, int, list[str]]:
 
 def _next(found: Sequence[Overlap], *, is_told: bool) -> list[str]:
     if not found:
-        return ["gitmem roster"]
+        return []
     worst = found[0]
     steps = []
     if not is_told and worst.conflicts and any(side.sessions for side in worst.sides):
@@ -512,7 +512,7 @@ def _next(found: Sequence[Overlap], *, is_told: bool) -> list[str]:
     path = (worst.conflicting or worst.files)[0]
     if one and other and f"{one}{other}{path}".isprintable() and "\ufffd" not in f"{one}{other}{path}":
         steps.append(command("git", "diff", f"{one}...{other}", "--", path))
-    return steps or ["gitmem roster"]
+    return steps
 
 
 class OverlapCache:

@@ -327,10 +327,10 @@ class FoldedThread:
             for writer in signal.writers:
                 for id in filter(None, answered):
                     own.setdefault((writer, id), []).append(signal)
-        return {key: self._strongest(self._heads(key[0], decided)) for key, decided in own.items()}
-
-    def _strongest(self, heads: Iterable[ThreadSignal]) -> ThreadSignal:
-        return max(heads, key=lambda each: (self._strength(each), each.id))
+        return {
+            key: max(self._heads(key[0], decided), key=lambda each: (self._strength(each), each.id))
+            for key, decided in own.items()
+        }
 
     def answer(self, reader: str, id: str) -> ThreadSignal | None:
         """Return a reader's latest decision on a signal, or None without one.
