@@ -17,6 +17,7 @@ from . import claims, edit_guard, stored_tasks, tables, task_rules
 from .claims import (
     BEHIND,
     EXCLUSIVE,
+    LISTED,
     PERHAPS_RENEWED,
     ClaimChange,
     ClaimCheck,
@@ -82,7 +83,7 @@ def check_paths(store: Store, caller: Caller | None, paths: Sequence[str]) -> Cl
 
 def unclaimed_edits(
     store: Store,
-    claims: Sequence[StandingClaim],
+    known: Sequence[StandingClaim],
     caller: Caller | None = None,
     *,
     covered_by: Sequence[claims.PathPattern] | None = None,
@@ -91,7 +92,7 @@ def unclaimed_edits(
 
     Args:
         store: The store.
-        claims: Paths that a session has claimed by one of these are left out.
+        known: Claims; paths that a session has claimed by one of these are left out.
         caller: Whose changes; None for all.
         covered_by: Patterns, one of which must cover a path; None for all paths.
     """
@@ -99,13 +100,14 @@ def unclaimed_edits(
     for session_id, paths in edited_paths.by_session(store).items():
         if caller is not None and session_id != caller.session_id:
             continue
-        own = [each for each in claims if each.claim.owner[1] == session_id]
+        own = [each for each in known if each.claim.owner[1] == session_id]
         paths = [path for path in paths if not any(each.covers(path) for each in own)]
         if covered_by is not None:
             paths = [path for path in paths if any(each.matches(path) for each in covered_by)]
         one = presence.get(store, session_id) if paths else None
         if one is not None:
-            found.append(EditRow(session_id, one.name, one.worktree, paths))
+            first = paths[:LISTED]
+            found.append(EditRow(session_id, one.name, one.worktree, first, len(paths) - len(first)))
     return found
 
 

@@ -469,12 +469,11 @@ class EditRow(Outcome):
         worktree: The name of its worktree's folder.
     """
 
-    def __init__(self, session_id: str, name: str | None, worktree: str | None, paths: Sequence[str]) -> None:
-        self.session_id = session_id
-        self.name = name
-        self.worktree = worktree
-        self.paths = list(paths[:LISTED])
-        self.more = len(paths) - len(self.paths)
+    session_id: str
+    name: str | None
+    worktree: str | None
+    paths: list[str]
+    more: int
 
 
 class ClaimPage(Outcome):

@@ -9,7 +9,7 @@ from ..errors import UsageError
 from ..memory import checkpoints, context, stored_nodes
 from ..order.task import HANDOFF
 from ..order.thread import FoldedThread
-from ..outcome import Outcome, command
+from ..outcome import command
 from ..records.ids import role_id, unit_key
 from ..signals import send
 from ..signals.threads import ThreadLines
@@ -24,6 +24,7 @@ from . import (
     task_state,
 )
 from .handoffs import LeftOut
+from .new_task import NewTask
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,10 +34,10 @@ if TYPE_CHECKING:
     from ..agents.caller import Caller
     from ..agents.lifecycle import SessionResult
     from ..order.node import VersionedNode
-    from ..records.record_types import ShownTask, SignalRecord
+    from ..records.record_types import SignalRecord
     from ..store import Store
     from .handoffs import HandoffContent
-    from .new_task import Addressees, NewTask, TaskOptions
+    from .new_task import Addressees, TaskOptions
 
     Line = tuple[str, bytes]
 
@@ -53,11 +54,10 @@ UNTAKEN_MAX = 50  # tasks for a caller that are named as not handed over
 _ASKED = "(s.sender = ?1 OR s.sender_session = ?2) AND (s.intent IN ('PROPOSE', 'COUNTER') OR instr(l.body, '\"requires_ack\":true'))"
 
 
-class NewHandoff(Outcome):
+class NewHandoff(NewTask, kw_only=True):
     """A handoff: what it has, and what it leaves out.
 
     Attributes:
-        task: The handoff as it is recorded.
         recorded: False of one that was only prepared.
         to: A name for people of whom it is for.
         bytes: The size of its line: all is handed over by reference.
@@ -67,20 +67,10 @@ class NewHandoff(Outcome):
         signal_id: The signal that tells about it; None if nobody holds the role.
     """
 
-    def __init__(self, made: NewTask, to: str, given: HandoffContent, left_out: list[LeftOut]) -> None:
-        self.task: ShownTask = made.task
-        self.recorded = made.recorded
-        self.commit = made.commit
-        self.to = to
-        self.signal_id = made.signal_id
-        self.signaled = made.signaled
-        self.bytes = made.bytes
-        self.until = made.task.get("deadline")
-        self.handoff = given
-        self.left_out = left_out
-        self.warnings = made.warnings
-        task_id = made.task["task_id"]
-        self.next = [command("gitmem", "task", word, task_id) for word in ("show", "cancel")]
+    to: str
+    until: str | None
+    handoff: HandoffContent
+    left_out: list[LeftOut] = []
 
 
 def hand_over(
@@ -136,17 +126,18 @@ def hand_over(
     )  # fmt: skip
     made.warnings += [each for each in warnings if each not in made.warnings]
     made.signaled = made.signaled or [each.display_name or each.address for each in found.signaled]
-    one = found.signaled[0] if found.signaled else None
-    name = (
-        (one.display_name or one.address)
-        if one is not None and not found.role
-        else f"role:{options.get('target_role')}"
-    )
     given = handoffs.content_of(store, options)
-    outcome = NewHandoff(made, name, given, [*bundled.left_out, *given.left_out])
-    if dry_run:
-        outcome.next = [command("gitmem", "handoff", "--to", to, *(["--wu", wu] if wu else []))]
-    return outcome
+    task_id = made.task["task_id"]
+    steps = [command("gitmem", "task", word, task_id) for word in ("show", "cancel")]
+    again = command("gitmem", "handoff", "--to", to, *(["--wu", wu] if wu else []))
+    return NewHandoff.taken_from(
+        made,
+        to=f"role:{options.get('target_role')}" if found.role else made.signaled[0],
+        until=made.task.get("deadline"),
+        handoff=given,
+        left_out=[*bundled.left_out, *given.left_out],
+        next=[again] if dry_run else steps,
+    )
 
 
 def _nothing(bundled: Bundle, wu: str | None) -> UsageError:

@@ -286,11 +286,10 @@ class HandoffRow(Outcome):
 class VoidAcceptance(Outcome):
     """A task that the caller took by accepting a handoff, although it had ended: its caller sealed the giver's result."""
 
-    def __init__(self, task_id: str, handoff_id: str, text: str) -> None:
-        self.task_id = task_id
-        self.handoff_id = handoff_id
-        self.text = text
-        self.next = [command("gitmem", "task", "show", task_id)]
+    task_id: str
+    handoff_id: str
+    text: str
+    next: list[str]
 
 
 class HandoffsOf(Outcome):
@@ -364,7 +363,8 @@ def _void(db: sqlite3.Connection, now: int, caller: Caller, limit: int) -> list[
         if task is not None and any(each.replaces and each.sender == sender for each in task.void):
             decided = sanitize(task.record.get("sender_name") or task.caller[0])
             text = f"{task_id} is not yours: {decided} had decided it ({task.state}) before you accepted {handoff_id}."
-            found.append(VoidAcceptance(task_id, handoff_id, text))
+            show = [command("gitmem", "task", "show", task_id)]
+            found.append(VoidAcceptance(task_id, handoff_id, text, show))
     return found
 
 
