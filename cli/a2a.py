@@ -38,63 +38,12 @@ PORT = 4810
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 AGENT_MAX, NAME_MAX = 100, 64
 _PATHS = ("agents", "rest", "message:send", "message:stream", "tasks", "extendedAgentCard")
+PUBLIC, PRIVATE = "public", "private"  # the networks that notifications go to
 LOCAL = "local"  # the caller of requests without a token
 _THEIRS = ("a2a", "uvicorn", "starlette", "sse_starlette", "google", "httpx")
 
 
-def serve_agents(
-    at: Environment,
-    agents: Sequence[str],
-    listen: str,
-    port: int,
-    *,
-    tenants: Sequence[str],
-    url: str | None,
-    no_token: bool,
-    push: bool,
-    allow_private: bool,
-) -> None:
-    """Serve until a signal ends it.
-
-    Raises:
-        UsageError: An option is invalid, or the extra is not installed.
-    """
-    with needs_sdk("gitmem a2a serve"):
-        from gitmem.calls import a2a_server, http_guard
-    from gitmem import __version__
-
-    if no_token and listen not in LOOPBACK:
-        raise UsageError(
-            f"--no-token is refused with --host {output.sanitize(listen)}: other machines could give tasks to your agents.",
-            hint="Make a token for each caller.",
-            code="no-token",
-            next=["gitmem a2a token --help"],
-        )
-    served = [served_agent(at, each) for each in agents]
-    places = {"": at, **open_tenants(at, tenants)}
-    logs = {name: served_log(each, push=push, allow_private=allow_private) for name, each in places.items()}
-    by_token = {
-        name: callers_by_token(each, name, listen, no_token=no_token) for name, each in places.items()
-    }
-    bound = bind(listen, port)
-    number = bound.getsockname()[1]
-    shown = f"[{listen}]" if ":" in listen else listen
-    where = (url or f"http://{shown}:{number}").rstrip("/")
-    app = a2a_server.application(
-        a2a_server.Served(served, logs, by_token, url=where, hosts=hosts(shown, number, url), version=__version__,
-                     anonymous=LOCAL if no_token else None)
-    )  # fmt: skip
-    try:
-        http_guard.server_of(app, lambda: output.tell(f"serving {', '.join(agents)} at {where}/")).run(
-            sockets=[bound]
-        )
-    finally:
-        bound.close()
-        for each in places.values():
-            each.close()
-
-
-def served_log(at: Environment, *, push: bool, allow_private: bool) -> ServedLog:
+def served_log(at: Environment, push: str | None = None) -> ServedLog:
     """Return the log of a repository; what is recorded in it is committed and synced meanwhile."""
     from gitmem.calls.a2a_server import ServedLog
 
@@ -105,7 +54,7 @@ def served_log(at: Environment, *, push: bool, allow_private: bool) -> ServedLog
     if push:
         from gitmem.calls.push import Push
 
-        found.push = Push(store.repo.state, allow_private=allow_private, report=output.tell)
+        found.push = Push(store.repo.state, allow_private=push == PRIVATE, report=output.tell)
     return found
 
 

@@ -404,19 +404,44 @@ def a2a_serve(
             code="no-agent",
             next=["gitmem roster"],
         )
-    from .. import a2a, values
+    from gitmem import __version__
 
-    a2a.serve_agents(
-        at,
-        agent,
-        host or a2a.LOOPBACK[0],
-        a2a.port_of(port),
-        tenants=tenant or (),
-        url=url,
-        no_token=no_token,
-        push=values.choice("--push", push, ("public", "private")) is not None,
-        allow_private=push == "private",
-    )
+    from .. import a2a
+    from ..values import choice
+
+    with a2a.needs_sdk("gitmem a2a serve"):
+        from gitmem.calls import a2a_server, http_guard
+
+    listen, notifies = host or a2a.LOOPBACK[0], choice("--push", push, (a2a.PUBLIC, a2a.PRIVATE))
+    if no_token and listen not in a2a.LOOPBACK:
+        raise UsageError(
+            f"--no-token is refused with --host {output.sanitize(listen)}: other machines could give tasks to your agents.",
+            hint="Make a token for each caller.",
+            code="no-token",
+            next=["gitmem a2a token --help"],
+        )
+    served = [a2a.served_agent(at, each) for each in agent]
+    places = {"": at, **a2a.open_tenants(at, tenant or ())}
+    logs = {name: a2a.served_log(each, notifies) for name, each in places.items()}
+    by_token = {
+        name: a2a.callers_by_token(each, name, listen, no_token=no_token) for name, each in places.items()
+    }
+    bound = a2a.bind(listen, a2a.port_of(port))
+    number = bound.getsockname()[1]
+    shown = f"[{listen}]" if ":" in listen else listen
+    where = (url or f"http://{shown}:{number}").rstrip("/")
+    app = a2a_server.application(
+        a2a_server.Served(served, logs, by_token, url=where, hosts=a2a.hosts(shown, number, url), version=__version__,
+                          anonymous=a2a.LOCAL if no_token else None)
+    )  # fmt: skip
+    try:
+        http_guard.server_of(app, lambda: output.tell(f"serving {', '.join(agent)} at {where}/")).run(
+            sockets=[bound]
+        )
+    finally:
+        bound.close()
+        for each in places.values():
+            each.close()
 
 
 def token(

@@ -153,7 +153,7 @@ def _serve(at: Environment, *, opens: bool, since: int | None, wu: str | None, a
 
     bound = a2a.bind(LISTEN, 0)
     entry_file = os.path.join(at.store().repo.state, ENTRY_FILE)
-    log = a2a.served_log(at, push=False, allow_private=False)
+    log = a2a.served_log(at)
     page = LivePage(log, lambda: collect(log.store, since=since, wu=wu, agent=agent, who=at.who()), at.who())
     number = bound.getsockname()[1]
     url = f"http://{LISTEN}:{number}{page.entry}"
