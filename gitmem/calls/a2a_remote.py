@@ -110,10 +110,6 @@ class RemoteTask:
         part = json_part(context, takes_json=self._takes_json)
         return part if part.HasField("data") else Part(text=f"What the caller hands over:\n{part.text}")
 
-    async def asks(self, client: Client) -> bool:
-        """Return whether the server waits for us now: whoever authenticates elsewhere need not answer it."""
-        return (await client.get_task(GetTaskRequest(id=self.link.id))).status.state in _ASKS
-
     async def watch(self, client: Client) -> AsyncIterator[StreamResponse]:
         """Yield what happens to the task, until it is settled."""
         while True:
@@ -255,8 +251,10 @@ class RemoteAgent:
     async def _follow(self, client: Client, remote: RemoteTask) -> str | Mapping[str, Any]:
         """Return the result of a task that the server has, or gets now."""
         asked = remote.request()
-        if asked is not None and remote.link.id and not await remote.asks(client):
-            asked = None
+        if asked is not None and remote.link.id:
+            now = await client.get_task(GetTaskRequest(id=remote.link.id))
+            if now.status.state not in _ASKS:
+                asked = None  # whoever authenticates elsewhere need not answer it
         answers = client.send_message(asked) if asked is not None else remote.watch(client)
         pauses = list(PAUSES)
         while True:
