@@ -599,16 +599,6 @@ class Received(Outcome):
     omitted: list[Omitted] = []
     text: str = ""
 
-    @property
-    def counts(self) -> dict[str, int]:
-        """The number of items of each part, and of nodes that are missing or have changed."""
-        found = {name: len(value) for name, value in self.context.items() if isinstance(value, list)}
-        found |= {"variables": len(self.context.get("variables", ())), MEMORY: len(self.memory_snapshot)}
-        for state in (CHANGED, MISSING):
-            found[state] = sum(each.state == state for each in self.memory_snapshot)
-        found["omitted"] = len(self.omitted)
-        return {name: count for name, count in found.items() if count}
-
 
 def receive(store: Store, task: Mapping[str, Any]) -> Received:
     """Return what the record of a task hands over. Nothing is written.

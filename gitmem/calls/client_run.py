@@ -443,9 +443,12 @@ def trusted_command(store: Store, name: str, *, trust: bool = False) -> str:
             hint="Give one with --exec CMD or --callable MODULE:FUNCTION.",
             code="no-command",
         )
-    path = os.path.join(store.repo.state, TRUSTED_FOLDER, _digest(alias.name, alias.exec))
+    digest = sha256(f"{fold(alias.name)}\n{alias.exec}".encode()).hexdigest()
+    path = os.path.join(store.repo.state, TRUSTED_FOLDER, digest)
     if trust:
-        _record_trust(store, path, alias.name, alias.exec)
+        kept = {"agent": alias.name, "exec": alias.exec, "at": format_at(store.now())}
+        content = f"{json.dumps(kept)}\n".encode()
+        local_files.record_choice(store.repo.state, path, content, "the trust", private=local_files.OWN)
     if not _is_trusted(path, alias.name, alias.exec):
         raise UsageError(
             f"The command for {alias.name} in {vocabulary.FILE} is not trusted on this machine: {sanitize(alias.exec)}. Nothing was written.",
@@ -454,10 +457,6 @@ def trusted_command(store: Store, name: str, *, trust: bool = False) -> str:
             next=[command("gitmem", "serve-agent", name, "--trust")],
         )
     return alias.exec
-
-
-def _digest(name: str, text: str) -> str:
-    return sha256(f"{fold(name)}\n{text}".encode()).hexdigest()
 
 
 def _is_trusted(path: str, name: str, text: str) -> bool:
@@ -471,8 +470,3 @@ def _is_trusted(path: str, name: str, text: str) -> bool:
     if found.st_uid != os.geteuid() or found.st_mode & 0o022:
         return False
     return isinstance(value, dict) and value.get("agent") == name and value.get("exec") == text
-
-
-def _record_trust(store: Store, path: str, name: str, text: str) -> None:
-    content = json.dumps({"agent": name, "exec": text, "at": format_at(store.now())}) + "\n"
-    local_files.record_choice(store.repo.state, path, content.encode(), "the trust", private=local_files.OWN)

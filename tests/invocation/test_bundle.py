@@ -334,7 +334,6 @@ def test_a_node_that_is_missing_here_is_named(desk: Desk) -> None:
     found = receive(desk, made)
     assert (found.memory_snapshot[0].state, found.memory_snapshot[0].data) == ("missing", None)
     assert "missing here: `gitmem sync` may fetch it" in found.text
-    assert found.counts == {"memory": 1, "missing": 1}
 
 
 def test_signals_and_checkpoint_are_part_of_working_memory(desk: Desk) -> None:
