@@ -201,7 +201,7 @@ def serve_agent(
     )
     store = committing(at, long_lived=True)
     store.allow_secret = False  # programs write here
-    start = _starter(at, store, name, (exec_, client, callable_), input_, trust=trust)
+    start, command = _starter(at, store, name, (exec_, client, callable_), input_, trust=trust)
     runs = _in_worktrees(at, store, start, callable_) if worktree else None
     options = {"--exec": exec_, "--client": client, "--callable": callable_, "--input": input_, "--lease": lease,
                "--worktree": worktree}  # fmt: skip
@@ -209,6 +209,8 @@ def serve_agent(
     own = worker.acting(store, began.session_id)
     with WatchEnded() as stop:
         output.tell(f"serving {name} as {began.display_name} ({began.agent_identity}); press Ctrl-C to end")
+        if trust:
+            output.tell(f"trusted on this machine, and run for each task: {output.sanitize(command or '')}")
         try:
             if runs is not None:
                 runs.clean()
@@ -253,8 +255,8 @@ def _starter(
     form: str | None,
     *,
     trust: bool,
-) -> Start:
-    """Return what starts a task: the one of program, coding agent and function that is given, else the command of the repository.
+) -> tuple[Start, str | None]:
+    """Return what starts a task: the one of program, coding agent and function that is given, else the command of the repository; and the command.
 
     Args:
         given: `--exec`, `--client` and `--callable`.
@@ -279,17 +281,15 @@ def _starter(
             code="bad-input-form",
         )
     if client is not None:
-        return _client(at, client)
+        return _client(at, client), None
     if function is not None:
-        return _function(at, function)
-    if command is None:
-        command = trusted_command(store, name, trust=trust)
-        output.tell(f"trusted on this machine, and run for each task: {output.sanitize(command)}")
+        return _function(at, function), None
+    command = trusted_command(store, name, trust=trust) if command is None else command
 
     def start(task: ServedTask, folder: str = at.folder) -> Run:
         return ChildRun(command, _encoded(task.input(form)), variables(task), folder)
 
-    return start
+    return start, command
 
 
 def _client(at: Environment, typed: str) -> Start:

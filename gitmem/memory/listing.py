@@ -125,7 +125,7 @@ class Filter:
         self._conditions: list[str] = []
         self.values: list[object] = []
         self.given = any(value for name, value in given.items() if name != "include_archived")
-        tags = [*given.get("tags", ())]
+        tags = [*(given.get("tags") or ())]
         if (type := given.get("type")) is not None:
             word, more = node_fields.node_type(type)
             self._add("n.type = ?", word)

@@ -284,7 +284,7 @@ def _next(found: SearchResult, limit: int, options: RecallOptions) -> list[str]:
     for name in ("wu", "type", "lifecycle", "path"):
         if value := options.get(name):
             again += [f"--{name}", str(value)]
-    for tag in options.get("tags", ()):
+    for tag in options.get("tags") or ():
         again += ["--tag", tag]
     if found.hits:
         first = command("gitmem", "show", found.hits[0].node.id)
