@@ -44,7 +44,7 @@ _OPTIONS = {
 }
 # Options that have one type wherever they occur, for methods that pass options on.
 _SHARED = {
-    **dict.fromkeys(("wu", "type", "lifecycle", "path", "session", "lane", "priority", "status", "role", "model"), "str|None"),
+    **dict.fromkeys(("wu", "type", "lifecycle", "path", "session", "lane", "priority", "status", "role", "model", "agent_identity"), "str|None"),
     **dict.fromkeys(("tags", "scope", "capabilities"), "Sequence[str]|None"), **dict.fromkeys(("since", "before"), "int|None"),
 }  # fmt: skip
 _LIST = ("list", "Sequence", "Iterable", "Collection", "tuple", "set")
