@@ -12,7 +12,7 @@ from ..settings import WARN
 from ..sync import autosync, whereabouts
 from ..text.name_matching import fold
 from ..text.sanitize import sanitize
-from . import descriptions, edited_paths, mailbox, names, other_keys, presence, session_view, signers
+from . import descriptions, mailbox, names, other_keys, presence, session_view, signers
 from .caller import other_workspaces
 from .descriptions import by_role, row
 
@@ -97,6 +97,8 @@ def roster(
     Raises:
         UsageError: The limit is below 1.
     """
+    from . import edited_paths
+
     check_limit(limit)
     if query:
         found, left = names.matching(store, query, all=all, most=read_most), 0
