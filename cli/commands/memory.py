@@ -319,18 +319,16 @@ def recover(
         str | None, Option("--session", "ID", "The session to recover (default: yours).")
     ] = None,
     wu: NodeWu = None,
-    max_size: MaxSize = None,
 ) -> None:
     """Restore context after compaction. Print your session, its last checkpoint, later events, and the memory context."""
     from gitmem.memory import context as operation
-    from gitmem.memory.context import MAX_SIZE
 
     found = operation.recover(
         at.store(),
         at.caller() if session is None and wu is None else at.caller_if_any(),
         session=session,
         wu=named_unit(at, wu),
-        max_size=number("--max-size", max_size, MAX_SIZE),
+        max_size=operation.MAX_SIZE,
     )
     _print_block(at, found)
 

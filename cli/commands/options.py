@@ -133,9 +133,6 @@ ReceiptsSignal = Annotated[
 Reader = Annotated[
     str | None, Option("--reader", "NAME", "Only of this reader: a name, identity or session id."), MODEL
 ]
-ReceiptsSince = Annotated[
-    str | None, Option("--since", "1h|ISO", "Only after this time: ISO or a duration such as 1h."), MODEL
-]
 Since = Annotated[
     str | None, Option("--since", "1h|ISO", "Only after this time: ISO or a duration such as 1h.")
 ]
@@ -153,9 +150,6 @@ SyncToo = Annotated[bool, Flag("--sync", "Also sync with the remote.")]
 Quiet = Annotated[bool, Flag("-q --quiet", "Print only the id.")]
 For = Annotated[str | None, Option("--for", "READER", "Reader whose inbox to show.")]
 Intents = Annotated[list[str] | None, Option("--intent", "A,B", "Only signals with these intents.")]
-NewWu = Annotated[
-    bool, Flag("--new", "Accept a work unit that no session, signal or memory node names."), MODEL
-]
 Done = Annotated[bool, Flag("--done", "Tell everybody that the work unit is done."), MODEL]
 Summary = Annotated[str | None, Option("--summary", "TEXT", "What the session did, in one line."), PLAIN]
 Milestone = Annotated[bool, Flag("--milestone", "Also tell everybody."), MODEL]

@@ -375,6 +375,7 @@ def handoff(
     dry_run: Annotated[
         bool, Flag("--dry-run", "Write nothing; show what would be handed over."), MODEL
     ] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Offer your checkpoint, tasks, claims and open threads to another agent, who accepts them with `gitmem task take`."""
     from gitmem.work import give_handoff
@@ -389,4 +390,4 @@ def handoff(
         wu=wu,
         dry_run=dry_run,
     )
-    at.answer(made, render.handoff_given)
+    at.answer(made, render.handoff_given, only=[str(made.task["task_id"])] if quiet else None)

@@ -24,12 +24,10 @@ if TYPE_CHECKING:
         Flag,
         From,
         Initiative,
-        NewWu,
         Option,
         Reader,
         ReceiptsLimit,
         ReceiptsSignal,
-        ReceiptsSince,
         SyncToo,
         Thread,
         ThreadId,
@@ -163,15 +161,13 @@ def receipts(
     at: Environment,
     id: ReceiptsSignal = None,
     reader: Reader = None,
-    since: ReceiptsSince = None,
     limit: ReceiptsLimit = None,
 ) -> None:
     """Show who has received which signal, when, and what became of it, newest last."""
     from gitmem.signals import history
 
-    oldest = parse_moment(since) if since is not None else None
     most = number("--limit", limit, history.RECEIPTS_LIMIT)
-    found = history.receipt_list(at.store(), id, reader=reader, since=oldest, limit=most)
+    found = history.receipt_list(at.store(), id, reader=reader, limit=most)
     at.answer(found, signals.receipts)
 
 
@@ -200,7 +196,6 @@ def gate(
     pre_commit: Annotated[
         bool, Flag("--pre-commit", "For git's pre-commit hook: check claims on the paths on standard input.")
     ] = False,
-    new: NewWu = False,
 ) -> int:
     """Exit 1 while signals to you on a work unit are unread or need your AGREE or REJECT, or others claim PATH."""
     if paths or anyway is not None or pre_commit:
@@ -229,7 +224,6 @@ def gate(
         wu=wu,
         initiative=initiative,
         reason=reason,
-        new=new,
     )
     _print_answer(at, found)
     return 0 if found.open else CLOSED

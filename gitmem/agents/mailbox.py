@@ -821,19 +821,18 @@ RECEIPT_COUNTS = f"{RECEIPT_HAS_LINE} AND (r.state <> 'replied' OR {_ANSWERED})"
 # The first line of each signal and reader that counts: its time, which has 27 characters, and the digest in it.
 _FIRST_RECEIPT = (
     "SELECT * FROM (SELECT r.signal_id AS id, r.reader AS reader, min(r.at || lower(hex(r.digest))) AS first"
-    " FROM receipt r WHERE {where} GROUP BY r.signal_id, r.reader) WHERE first >= :since"
+    " FROM receipt r WHERE {where} GROUP BY r.signal_id, r.reader)"
 )
 
 
 def receipts(
-    db: sqlite3.Connection, signal_id: str | None, readers: Collection[str] | None, since: str, limit: int
+    db: sqlite3.Connection, signal_id: str | None, readers: Collection[str] | None, limit: int
 ) -> tuple[list[tuple[str, str, str]], int]:
     """Return the newest receipts that count, each of the first line that does, and the number of all.
 
     Args:
         signal_id: Only those of this signal.
         readers: Only those of these readers.
-        since: Only from this time on, as lines have it.
 
     Returns:
         Signal, reader, and time and digest in one text, of which the time has 27 characters.
@@ -843,7 +842,7 @@ def receipts(
     where = [RECEIPT_COUNTS]
     where += ["r.signal_id = :signal"] if signal_id is not None else []
     where += ["r.reader IN (SELECT value FROM json_each(:readers))"] if readers is not None else []
-    values = {"since": since, "signal": signal_id, "readers": entities.json_list(sorted(readers or ()))}
+    values = {"signal": signal_id, "readers": entities.json_list(sorted(readers or ()))}
     query, order = _FIRST_RECEIPT.format(where=" AND ".join(where)), "first DESC, id DESC, reader DESC"
     rows, more = entities.select(db, query, values, order=order, limit=limit)
     return rows, len(rows) + more

@@ -338,16 +338,11 @@ class Log(Invocation):
         wu: str | None = None,
         initiative: str | None = None,
         reason: str | None = None,
-        new: bool = False,
     ) -> Gate:
-        """Return whether signals on a work unit block the caller; with a reason, pass the gate and record that.
-
-        Args:
-            new: Accept a work unit that no session, signal or memory node names.
-        """
+        """Return whether signals on a work unit block the caller; with a reason, pass the gate and record that."""
         from ..signals import gate
 
-        return gate.check(self.store, self.caller, wu=wu, initiative=initiative, reason=reason, new=new)
+        return gate.check(self.store, self.caller, wu=wu, initiative=initiative, reason=reason)
 
     def overlap(self, branch: str | None = None, *, notify: bool = False) -> Overlaps:
         """Return the pairs of branches that change the same files, those that conflict first.

@@ -56,7 +56,6 @@ def check(
     initiative: str | None = None,
     reason: str | None = None,
     push: bool = False,
-    new: bool = False,
 ) -> Gate:
     """Check whether signals on a work unit or its initiatives block the caller. Mark nothing as read.
 
@@ -69,7 +68,6 @@ def check(
         reason: Pass the closed gate: append an audit record with this reason. An open gate records nothing. The
             signals stay unread, but do not close this gate for the caller again.
         push: Only warn about a work unit that no record names: a hook can't ask.
-        new: Accept such a work unit.
 
     Raises:
         UsageError: `no-work-unit`, `bad-work-unit`, `unknown-work-unit` or `no-reason`.
@@ -84,7 +82,7 @@ def check(
     wu = wu if wu is not None or initiative is not None else caller.wu_id
     if not wu and not initiative:
         raise _no_unit()
-    unnamed = _unnamed_unit(store, wu) if wu is not None and not new else None
+    unnamed = _unnamed_unit(store, wu) if wu is not None else None
     if unnamed is not None and not push:
         raise unnamed
     about = [initiative] if initiative else initiatives_of(store.db(), wu or "")
@@ -343,6 +341,5 @@ def _unnamed_unit(store: Store, wu: str) -> UsageError | None:
         next=[
             *(command("gitmem", "gate", "--wu", each) for each in known[:1]),
             command("gitmem", "session", "set", "--wu", wu),
-            command("gitmem", "gate", "--wu", wu, "--new"),
         ],
     )

@@ -346,7 +346,6 @@ def receipt_list(
     signal: str | None = None,
     *,
     reader: str | None = None,
-    since: int | None = None,
     limit: int = RECEIPTS_LIMIT,
     fold_most: int = FOLD_MAX_BYTES,
 ) -> ReceiptList:
@@ -356,7 +355,6 @@ def receipt_list(
         signal: Only receipts of this signal, by its id or a prefix. They include those of recipients that decided
             without a receipt or an answer for this signal itself.
         reader: Only receipts of this reader: a name, an agent identity, a session id or a person.
-        since: Only receipts from this time on, microseconds since the epoch.
         limit: Maximum number of receipts.
         fold_most: Maximum bytes of lines of threads to fold. The state of a receipt beyond that is as recorded.
 
@@ -367,17 +365,12 @@ def receipt_list(
     db = store.db()
     signal_id = _signal_id(db, signal) if signal else None
     readers = presence.readers_named(db, reader) | {reader} if reader else None
-    oldest = format_at(max(since, 0)) if since is not None else ""
-    found, total = _recorded(db, signal_id, readers, oldest, limit)
+    found, total = _recorded(db, signal_id, readers, limit)
     cache = ThreadCache(db, fold_most)
     large = _set_states(db, found, cache)
     if signal_id is not None:
         implied = _implied(db, signal_id, cache)
-        added = [
-            each
-            for each in implied
-            if (readers is None or each.reader_identity in readers) and each.read_at >= oldest
-        ]
+        added = [each for each in implied if readers is None or each.reader_identity in readers]
         found = sorted([*found, *added], key=_newest)[-limit:]
         total += len(added)
         answered = {each.reader_identity for each in implied}
@@ -400,8 +393,7 @@ def receipt_list(
         ),
         *away,
     ]
-    filters = {"--reader": reader, "--since": oldest or None}
-    outcome.next = _more_receipts(outcome, signal, filters, limit)
+    outcome.next = _more_receipts(outcome, signal, reader, limit)
     return outcome
 
 
@@ -435,10 +427,10 @@ def _newest(each: EffectiveReceipt) -> tuple[str, str, str]:
 
 
 def _recorded(
-    db: sqlite3.Connection, signal_id: str | None, readers: set[str] | None, since: str, limit: int
+    db: sqlite3.Connection, signal_id: str | None, readers: set[str] | None, limit: int
 ) -> tuple[list[EffectiveReceipt], int]:
     """Return the newest receipts with a line of their own, oldest first, and the number of all."""
-    rows, total = mailbox.receipts(db, signal_id, readers, since, limit)
+    rows, total = mailbox.receipts(db, signal_id, readers, limit)
     found = [
         EffectiveReceipt(signal_id=id, reader_identity=who, read_at=at[:_AT], answers_digest=at[_AT:] or None)
         for id, who, at in rows
@@ -508,13 +500,10 @@ def _set_keys(db: sqlite3.Connection, found: Sequence[EffectiveReceipt]) -> None
             wanted[key].idempotency_key = record.get("idempotency_key")
 
 
-def _more_receipts(
-    outcome: ReceiptList, signal: str | None, filters: Mapping[str, str | None], limit: int
-) -> list[str]:
+def _more_receipts(outcome: ReceiptList, signal: str | None, reader: str | None, limit: int) -> list[str]:
     found = []
     if outcome.more:
-        typed = [signal] if signal else []
-        typed += [word for option, value in filters.items() if value for word in (option, value)]
+        typed = [*([signal] if signal else []), *(["--reader", reader] if reader else [])]
         found.append(command("gitmem", "receipts", *typed, "--limit", str(limit + outcome.more)))
     if outcome.receipts:
         found.append(command("gitmem", "thread", outcome.receipts[-1].signal_id))

@@ -48,7 +48,8 @@ def test_a_closed_gate_is_status_1_and_says_what_to_do(run: Run, asked: dict[str
 
 def test_an_open_gate_is_status_0(run: Run, asked: dict[str, str]) -> None:
     """For another work unit, for another reader, and when all is read and answered."""
-    for args, session in ((["--wu", "WU-70", "--new"], "curie"), (["--wu", "WU-7"], "planck")):
+    run("signal", "WU-70 begins", "--broadcast", "--wu", "WU-70", session=asked["planck"])
+    for args, session in ((["--wu", "WU-70"], "curie"), (["--wu", "WU-7"], "planck")):
         found = run("gate", *args, session=asked[session])
         assert (found.status, found.out.splitlines()[0][:10]) == (0, "gate open:"), found
     run("inbox", session=asked["curie"])

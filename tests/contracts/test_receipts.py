@@ -89,16 +89,14 @@ def test_a_receipt_has_the_fields_of_the_contract(agents: Agents) -> None:
 
 
 def test_the_filters_select_and_the_limit_says_what_it_left(agents: Agents) -> None:
-    """By signal, reader and time; the newest remain, and `next` shows the rest."""
+    """By signal and reader; the newest remain, and `next` shows the rest."""
     a, b, c = agents.start(A), agents.start(B), agents.start(C)
     one, two = (str(a.signals.send(each, to=[B, C]).signal["signal_id"]) for each in ("one", "two"))
     b.inbox()
-    between = agents.now()
     c.inbox()
 
     assert shown(a, one) == [(B, "delivered"), (C, "delivered")]
     assert [each.signal_id for each in a.receipts(reader="Builder").receipts] in ([one, two], [two, one])
-    assert {who for who, _ in shown(a, since=between)} == {C}
     page = a.receipts(limit=1, reader=C)
     assert (len(page.receipts), page.more) == (1, 1)
     assert page.next[0] == f"gitmem receipts --reader {C} --limit 2"
@@ -246,5 +244,4 @@ def test_the_text_has_one_line_for_a_receipt_whatever_its_key(agents: Agents) ->
     assert "<system-reminder>" not in line
     assert then.startswith("next: gitmem thread ")
     assert program("receipts", "--limit", "0", cwd=agents.repo).returncode == 2
-    assert program("receipts", "--since", "when", cwd=agents.repo).returncode == 2
     assert "Unknown reader" in program("receipts", "--reader", "nobody", cwd=agents.repo).stdout.decode()

@@ -64,7 +64,7 @@ ERRORS: dict[str, tuple[list[str], int]] = {
     "bad number": (["inbox", "--limit", "0"], 2),
     "number in other digits": (["inbox", "--limit", "٣"], 2),
     "huge number": (["log", "-n", "9" * 40], 2),
-    "bad time": (["receipts", "--since", "yesterday"], 2),
+    "bad time": (["log", "--since", "yesterday"], 2),
     "bad duration": (["converged", "sig-abcdef", "--wait", "soon"], 2),
     "endless duration": (["converged", "sig-abcdef", "--wait", "inf"], 2),
     "Invalid duration": (["sync", "--timeout", "nan"], 2),

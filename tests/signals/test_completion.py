@@ -369,10 +369,7 @@ def test_a_unit_that_nobody_named_does_not_open_the_gate(store: Store) -> None:
 
     assert (refused.value.status, refused.value.code) == (2, "unknown-work-unit")
     assert refused.value.suggestions == ["fix-login"]
-    assert refused.value.next == [
-        "gitmem gate --wu fix-login", "gitmem session set --wu fix-logn", "gitmem gate --wu fix-logn --new",
-    ]  # fmt: skip
-    assert gate.check(store, curie, wu="fix-logn", new=True).open
+    assert refused.value.next == ["gitmem gate --wu fix-login", "gitmem session set --wu fix-logn"]
     push = gate.check(store, curie, wu="fix-logn", push=True)
     assert push.open and "fix-logn" in push.warnings[0]  # a push goes on
     lifecycle.change(store, curie, wu="fix-logn")

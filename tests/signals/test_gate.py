@@ -118,7 +118,6 @@ def test_a_question_without_a_work_unit_is_on_that_of_its_thread(desk: Desk) -> 
     desk.read()
 
     assert listed(desk.look(wu="WU-7")) == [(question, "unanswered")]
-    assert desk.look(wu="WU-8", new=True).open
 
 
 def test_another_work_unit_that_looks_alike_does_not_close_it(desk: Desk) -> None:

@@ -531,13 +531,13 @@ def test_a_tool_tells_that_work_is_done_and_accepts_a_new_work_unit(serve: Serve
             unknown = await two.call_tool("gate", {"wu": "NEW-1"})
             assert unknown.structured_content is not None
             assert unknown.structured_content["error"]["code"] == "unknown-work-unit"
-            assert fields(await two.call_tool("gate", {"wu": "NEW-1", "new": True}))["open"] is True
 
     within(talk)
-    with gitmem.open(str(shop), session="human:person@example.org") as log:
-        with pytest.raises(gitmem.UsageError, match="NEW-1"):
-            log.gate(wu="NEW-1")
-        assert log.gate(wu="NEW-1", new=True).open
+    with (
+        gitmem.open(str(shop), session="human:person@example.org") as log,
+        pytest.raises(gitmem.UsageError, match="NEW-1"),
+    ):
+        log.gate(wu="NEW-1")
 
 
 def test_the_documented_tools_are_those_of_the_server() -> None:
