@@ -66,6 +66,13 @@ class WaitingSession:
         )
         return {signal_id for _, signal_id in found}
 
+    def was_sent(self, store: Store, ids: set[str]) -> bool:
+        """Return whether one of these unread signals was sent to it in particular, also if it is advisory."""
+        query = mailbox.directed_to(
+            store.index.db, self.reader, self.session_id, self.workspace, unread=True
+        )
+        return any(signal_id in ids for _, signal_id in store.index.db.execute(*query))
+
 
 def waiting_sessions(
     store: Store,
@@ -133,7 +140,9 @@ def raise_for(store: Store, session: WaitingSession, after: int = 0) -> None:
         OSError: A file can't be written.
     """
     urgent = bool(session.unread(store, after, directed=True))
-    if urgent or (session.unread(store, after) and _was_seen(store, session, store.now() - SEEN_MICROS)):
+    found = set() if urgent else session.unread(store, after)
+    is_here = bool(found) and _was_seen(store, session, store.now() - SEEN_MICROS)
+    if urgent or is_here or (found and session.was_sent(store, found)):
         raise_flags(store.repo.state, session.names, urgent=urgent)
 
 

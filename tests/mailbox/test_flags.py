@@ -113,6 +113,14 @@ def test_a_session_that_nobody_saw_for_a_day_gets_what_is_directed_alone(desk: D
     assert desk.flags() == dict.fromkeys(names_of(desk.curie, HARNESS), True)
 
 
+def test_what_is_advisory_waits_for_a_session_that_nobody_saw_for_a_day(desk: Desk) -> None:
+    """Its computer slept, and no hook tells it that it starts again."""
+    desk.clock.forward(DAY + HOUR)
+    sent = desk.send(to=["Curie"], interrupt="advisory")
+    assert desk.events(desk.curie) == {sent}
+    assert desk.flags() == dict.fromkeys(names_of(desk.curie, HARNESS), False)
+
+
 def test_a_heartbeat_of_a_hook_counts_for_broadcasts(desk: Desk) -> None:
     """A session that only its hooks have touched is at work."""
     desk.clock.forward(DAY + HOUR)
