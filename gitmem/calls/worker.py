@@ -340,7 +340,9 @@ FOLDED_MAX = 200  # tasks that one look folds; the next one goes on
 ASIDE_MICROS = (
     60 * 1_000_000
 )  # for which a task is set aside, unless something happens to it, or a lease of it ends before
-ROWS_MAX = 5_000  # open tasks that one look reads, the first of each caller before the second of any
+# Open tasks that one look reads, the first of each caller before the second of any; of more the next look reads the next ones: a peer may
+# write in any number of names.
+ROWS_MAX = 5_000
 
 
 def acting(store: Store, session: str) -> Callable[[], Caller]:
@@ -668,6 +670,7 @@ class Candidates:
             str, int
         ] = {}  # callers of open tasks, and when one of theirs was run last, as a number
         self._runs = 0
+        self._skipped = 0  # open tasks that earlier looks have read
         self.is_partial = False
 
     def look(
@@ -680,10 +683,10 @@ class Candidates:
             accepts: Returns whether the worker runs the task of an id at all.
         """
         now, db = self._store.now(), self._store.db()
-        rows = stored_tasks.for_worker(db, caller.ids, addressed_by(caller), now, ROWS_MAX)
+        rows = stored_tasks.for_worker(db, caller.ids, addressed_by(caller), now, ROWS_MAX, self._skipped)
         self._lines = {id: line for id, _, line in rows}
         self._served = {caller: self._served[caller] for _, caller, _ in rows if caller in self._served}
-        self._aside = {id: each for id, each in self._aside.items() if id in self._lines}
+        self._aside = {id: each for id, each in self._aside.items() if now < each[1] <= now + ASIDE_MICROS}
         in_turn = self._in_turn((id, caller) for id, caller, _ in rows if not self._is_aside(id, now))
         self.is_partial = False
         for number, id in enumerate(filter(accepts, [*first, *in_turn])):
@@ -695,6 +698,8 @@ class Candidates:
                 self._aside[id] = self._lines.get(id), now + ASIDE_MICROS
             else:
                 yield task
+        self.is_partial = len(rows) == ROWS_MAX
+        self._skipped = self._skipped + ROWS_MAX if self.is_partial else 0
 
     def serve(self, task: FoldedTask) -> None:
         """Note that a task is run: then it is the turn of the other callers."""

@@ -333,12 +333,18 @@ def launch_numbers(db: sqlite3.Connection, task: FoldedTask) -> dict[str, int]:
 
 
 def for_worker(
-    db: sqlite3.Connection, ids: Sequence[str], roles: Sequence[str | None], now: int, most: int
+    db: sqlite3.Connection,
+    ids: Sequence[str],
+    roles: Sequence[str | None],
+    now: int,
+    most: int,
+    skipped: int = 0,
 ) -> list[tuple[str, str, int | None]]:
     """Return the open tasks that a worker may run: id, caller, and the number of the last line; of each caller the first before all second ones.
 
     Args:
         ids: The addresses of the worker. Those of roles, two, count for tasks without an addressee.
+        most: How many are returned, after so many that are `skipped`.
     """
     marks = ", ".join("?" * len(ids))
     query = (
@@ -346,9 +352,9 @@ def for_worker(
         " (SELECT t.task_id AS id, t.caller AS caller FROM task t"
         f" WHERE (t.agent IN ({marks}) OR (t.agent IS NULL AND t.target_role IN (?, ?))) AND {IS_OPEN}"
         f" AND t.purpose <> 'handoff' AND (t.deadline IS NULL OR t.deadline > ? OR t.holder IN ({marks}))"
-        " ORDER BY row_number() OVER (PARTITION BY t.caller ORDER BY t.created, t.task_id), t.created, t.task_id LIMIT ?) o"
+        " ORDER BY row_number() OVER (PARTITION BY t.caller ORDER BY t.created, t.task_id), t.created, t.task_id LIMIT ? OFFSET ?) o"
     )
-    return db.execute(query, (*ids, *roles, now, *ids, most)).fetchall()
+    return db.execute(query, (*ids, *roles, now, *ids, most, skipped)).fetchall()
 
 
 def asked_of(db: sqlite3.Connection, caller: str, agent: str, most: int) -> list[str]:

@@ -18,7 +18,8 @@ import pytest
 import gitmem
 from gitmem.api.log import Log
 from gitmem.calls import DEADLINE_SECONDS
-from gitmem.calls.worker import FOLDED_MAX, FunctionRun, ServedTask, Worker
+from gitmem.calls import worker as worker_module
+from gitmem.calls.worker import FOLDED_MAX, Candidates, FunctionRun, ServedTask, Worker
 from gitmem.errors import StoreError, UsageError
 from gitmem.log.lines import CommitMessage, format_at
 from gitmem.order.task import LEASE_MAX_MICROS
@@ -254,6 +255,25 @@ def test_a_flood_of_one_caller_leaves_the_tasks_of_others_among_those_that_are_r
     (last,) = flood(log, 1, "sess-0006", sender_identity=PLANNER)
     rows = stored_tasks.for_worker(log.store.db(), worker.ids, (None, None), log.store.now(), 2)
     assert last in {id for id, *_ in rows}
+
+
+def test_what_any_number_of_callers_keep_open_keeps_no_task_from_its_turn(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What can't be run, in more names than a look reads, is set aside; the next look goes on behind it."""
+    monkeypatch.setattr(worker_module, "ROWS_MAX", 2)
+    log.sessions.start(name="prices")
+    prices = Agent(log.store, PRICES).caller
+    for number in range(4):
+        flood(log, 1, f"sess-000{number}", sender_identity=f"{HOSTILE}{number}")
+    (last,) = flood(log, 1, "sess-0009", sender_identity=PLANNER)
+    found, seen = Candidates(log.store), []
+    for _ in range(3):
+        for task in found.look(prices, [], lambda _: True):
+            seen.append(task.record["task_id"])
+            found.set_aside(task)
+    assert (len(seen), seen[-1], found.is_partial) == (5, last, False)
+    assert list(found.look(prices, [], lambda _: True)) == []
 
 
 # The lease of a running task: renewed while its worker works, and of no use to a worker that can't write.
