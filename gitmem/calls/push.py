@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from ipaddress import ip_address, ip_network
 
 import httpx
@@ -130,7 +131,11 @@ class Push:
             max_connections=None, max_keepalive_connections=0
         )  # slow receivers keep no others waiting
         transport = (httpx.AsyncHTTPTransport if allow_private else PublicTransport)(limits=limits)
-        self._client = httpx.AsyncClient(transport=transport, timeout=seconds, trust_env=False)
+        # No receiver sets a cookie: the next request there may be another caller's.
+        cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))
+        self._client = httpx.AsyncClient(
+            transport=transport, timeout=seconds, trust_env=False, cookies=cookies
+        )
         self._entries: dict[tuple[str, str, str, str], Entry] = {}
         self._running: dict[tuple[str, str, str, str], asyncio.Task[None]] = {}
         self._changes: dict[str, Changes] = {}
@@ -283,7 +288,13 @@ class Push:
         return []
 
     async def _write(self) -> None:
-        """Write the file if it has not what is known now: once for all changes while it was written."""
+        """Write the file if it has not what is known now: once for all changes while it was written.
+
+        A cancelled caller, such as what sends to a URL that is deleted, leaves it to end: a later state must not be written first.
+        """
+        await asyncio.shield(self._write_in_turn())
+
+    async def _write_in_turn(self) -> None:
         async with self._writing:
             if not self._is_changed:
                 return

@@ -102,8 +102,30 @@ def test_many_changes_are_written_once_and_not_by_the_event_loop(
 
     talk(job)
     assert not any(overlaps)
-    assert 2 <= len(threads) <= 8 and threading.get_ident() not in threads
+    assert 1 <= len(threads) <= 8 and threading.get_ident() not in threads
     assert len(a2a_files.read_push_file(str(tmp_path))) == CONFIGS_MAX
+
+
+def test_a_write_whose_caller_is_cancelled_ends_before_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a configuration that was deleted could come back with the older content."""
+    slow = [0.3, 0.0]
+    file_faults.at(monkeypatch, "replace", "*push.json", lambda: time.sleep(slow.pop(0)))
+
+    async def job() -> None:
+        push = begun(tmp_path)
+        config = TaskPushNotificationConfig(id="a", url="https://example.org/")
+        adding = asyncio.create_task(push.add("planner", AGENT, "task-1", config, []))
+        await asyncio.sleep(0.1)
+        adding.cancel()
+        await push.delete("planner", AGENT, "task-1", "a")
+        assert a2a_files.read_push_file(str(tmp_path)) == []
+        await asyncio.sleep(0.4)
+        assert a2a_files.read_push_file(str(tmp_path)) == []
+        await push.end()
+
+    asyncio.run(job())
 
 
 @pytest.mark.parametrize("content", [b"{", b"[" * 100_000, b'[{"caller": 1}]', b'{"callers": {"x": {"digest": "\xc3\xa9", "created_at": ""}}}'])  # fmt: skip
@@ -221,14 +243,17 @@ def test_i30_a_name_that_changes_its_address_after_the_check_is_refused(
     assert not answers
 
 
-def test_i30_a_redirect_is_not_followed(tmp_path: Path) -> None:
-    """A public server could send us to a private one."""
+def test_i30_a_redirect_is_not_followed_and_no_cookie_is_kept(tmp_path: Path) -> None:
+    """A public server could send us to a private one, and see which callers name it."""
     paths: list[str] = []
+    cookies: list[str | None] = []
 
     class Redirects(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             paths.append(self.path)
+            cookies.append(self.headers["Cookie"])
             self.send_response(307)
+            self.send_header("Set-Cookie", "who=planner")
             self.send_header("Location", "/private")
             self.end_headers()
 
@@ -242,9 +267,10 @@ def test_i30_a_redirect_is_not_followed(tmp_path: Path) -> None:
         config = TaskPushNotificationConfig(url=f"http://127.0.0.1:{server.server_port}/hook")
         push = Push(str(tmp_path), allow_private=True, pauses=())
         assert not await push._send(config, "{}")
+        assert not await push._send(config, "{}")
         await push.end()
 
     asyncio.run(job())
-    assert paths == ["/hook"]
+    assert (paths, cookies) == (["/hook"] * 2, [None, None])
     server.shutdown()
     server.server_close()
