@@ -68,9 +68,7 @@ class WaitingSession:
 
     def was_sent(self, store: Store, ids: set[str]) -> bool:
         """Return whether one of these unread signals was sent to it in particular, also if it is advisory."""
-        query = mailbox.directed_to(
-            store.index.db, self.reader, self.session_id, self.workspace, unread=True
-        )
+        query = mailbox.directed_to(store.index.db, self.reader, self.session_id, self.workspace, unread=True)
         return any(signal_id in ids for _, signal_id in store.index.db.execute(*query))
 
 
