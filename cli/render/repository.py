@@ -231,7 +231,7 @@ def hooks_status(found: HookStatus) -> list[str]:
         ("post-commit", found.post_commit, "note of who commits"),
     ):
         if name in found.replaced:
-            state = f"another tool has replaced gitmem's hook, and the {what} does not run"
+            state = f"another hook has the place of gitmem's, and the {what} does not run"
         shown = {"foreign": f"another hook, without the {what}", "not run": _NOT_RUN, "only in files": _HALF}
         if state != "not installed":
             gits.append(f"git {name}: {shown.get(state, state)}")

@@ -76,12 +76,12 @@ class Hooks(Check):
                 "--fix installs it again.",
             )
         for name in hooks.replaced:
-            by = f", perhaps {hooks.manager}" if hooks.manager is not None else ""
+            by = f", perhaps of {hooks.manager}," if hooks.manager is not None else ""
             yield note(
                 "hooks-replaced",
-                f"Another tool{by} has replaced gitmem's {name} hook: it does not run.",
+                f"Another hook{by} has the place of gitmem's {name} hook, which does not run.",
                 name,
-                "Install it again: gitmem's hook is then called in the form of that tool.",
+                "Install it again: that adds the line which calls gitmem's hook, or says what to add to it.",
                 command("gitmem", "setup", "--git", name),
             )
         if hooks.last_error is not None:
