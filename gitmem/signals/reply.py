@@ -105,7 +105,8 @@ class ReplyContext:
         elif any(self.parent.is_by(each) for each in caller.ids):  # a follow-up goes to the same recipients
             members = list(sent["recipients"])
         taken = (*caller.ids, *(each.address for each in named))
-        others = [each for each in dict.fromkeys(members) if each not in taken]
+        members = list(dict.fromkeys(members))
+        others = [each for each in members if each not in taken]
         # A caller alone in the thread remains the recipient: a record without recipients is a broadcast.
         return [*named, *addressing.from_addresses(store, others or ([] if named else members))]
 

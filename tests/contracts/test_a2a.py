@@ -295,6 +295,14 @@ def test_a_forged_move_to_another_workspace_stops_no_mail(world: World) -> None:
     assert "evil" not in str(sent.next)
 
 
+def test_a_word_in_a_thread_of_one_has_one_recipient(world: World) -> None:
+    """Who is alone in a thread stays its recipient, once: none would be a broadcast."""
+    a = world.agent(A)
+    note = a.signals.send("note", to=[A]).signal
+
+    assert a.signals.send("more", thread=str(note["thread_id"])).signal["recipients"] == [A]
+
+
 def test_a_counter_proposal_goes_to_the_whole_thread(world: World) -> None:
     """Each party has to answer it, so `to` only adds readers; an answer of another kind goes to the asker alone."""
     a, b, c = world.agent(A), world.agent(B), world.agent(C)
