@@ -12,13 +12,14 @@ from itertools import combinations
 
 from .. import local_files
 from .. import repo as repo_module
-from ..agents import presence
+from ..agents import mailbox, presence
 from ..agents.addressing import Resolved
 from ..errors import GitmemError, StoreError, UsageError
 from ..git import branches as changes
 from ..git.branches import CONFLICT, SLOW, UNKNOWN, Merge, Tip
 from ..git.fetch import ScratchRepository, make_parent
-from ..order.content import ANNOUNCER, OVERLAP
+from ..log.lines import format_at
+from ..order.content import ANNOUNCER, OVERLAP, is_notice
 from ..outcome import Outcome, Struct, command
 from ..records.ids import keyed_id
 from ..records.lines import as_json
@@ -265,6 +266,8 @@ VERSION = 3
 BYTES_MAX = 32 * 1024 * 1024
 
 NOTICES_MAX = 20  # in one call
+DAY_MICROS = 24 * 3600 * 1_000_000
+AHEAD_MICROS = 300 * 1_000_000  # that clocks of others may be
 RECIPIENTS_MAX = 40  # of one
 NAME_MAX = 120  # characters of a branch or file in the text
 FILES_SHOWN = 3
@@ -627,7 +630,7 @@ def _shown(name: str) -> str:
 
 
 def tell(store: Store, caller: Caller, conflict: Conflict) -> str | None:
-    """Send the notice of a conflict, unless this clone has sent it.
+    """Send the notice of a conflict, unless this clone has sent it, or its readers have one about this pair that is less than a day old.
 
     Returns:
         The id of the signal; None if nothing was sent, also if the caller is the only reader.
@@ -644,7 +647,7 @@ def tell(store: Store, caller: Caller, conflict: Conflict) -> str | None:
     fields["target_agent"] = recipients[0]
     fields["thread_id"] = conflict.thread()
     fields["interrupt_class"] = "priority"
-    if announcements.is_notice_recorded(store, caller, fields):
+    if announcements.is_notice_recorded(store, caller, fields) or _were_told(store, conflict):
         return None
     names = {one.reader: one.name for one in conflict.sessions}
     resolved = [Resolved(address, address, "exact") for address in recipients]
@@ -652,6 +655,21 @@ def tell(store: Store, caller: Caller, conflict: Conflict) -> str | None:
         each.display_name = names[each.address]
     announcements.record_notice(store, caller, fields, resolved)
     return fields["signal_id"]
+
+
+def _were_told(store: Store, conflict: Conflict) -> bool:
+    """Return whether a notice of the last day has told the same readers of this pair, perhaps of other files.
+
+    A text of a peer that is no notice does not count: it must not keep ours back.
+    """
+    now = store.now()
+    values = (conflict.thread(), format_at(now - DAY_MICROS), format_at(now + AHEAD_MICROS))
+    recent = mailbox.signals(
+        store.db(), "s.thread = ? AND l.at > ? AND l.at < ?", values, limit=announcements.LINES_MAX
+    )
+    return any(
+        is_notice(each) and set(each["recipients"]) == set(conflict.recipients()) for each, _ in recent
+    )
 
 
 def tell_all(store: Store, caller: Caller, conflicts: Sequence[Conflict]) -> tuple[list[str], list[str]]:

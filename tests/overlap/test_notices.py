@@ -59,7 +59,9 @@ def test_both_sides_are_told_by_one_signal_once(git: Git, repo: Path, store: Sto
 
 
 @pytest.mark.usefixtures("conflicting")
-def test_a_pair_is_told_again_of_other_files(git: Git, repo: Path, store: Store) -> None:
+def test_a_pair_is_told_again_of_other_files_after_a_day(
+    git: Git, repo: Path, store: Store, clock: Clock
+) -> None:
     one, other = agent(store, git, repo, "One", "one"), agent(store, git, repo, "Other", "other")
     assert overlap.overlap(store, notify=one).sent
     for name in ("one", "other"):
@@ -68,6 +70,11 @@ def test_a_pair_is_told_again_of_other_files(git: Git, repo: Path, store: Store)
         git("add", "more", cwd=repo)
         git("commit", "--quiet", "-m", "more", cwd=repo)
     git("switch", "--quiet", "main", cwd=repo)
+    assert overlap.overlap(store, notify=one).sent == []
+    clock.forward(DAY + HOUR)
+    for who, name in ((one, "one"), (other, "other")):
+        git("switch", "--quiet", name, cwd=repo)
+        lifecycle.change(store, who, activity="at work")
     (sent,) = overlap.overlap(store, notify=one).sent
     assert "README, more" in unread(store, other)[-1]
     assert len(threads.thread(store, sent).signals) == 2, "all notices of a pair are one thread"
