@@ -203,7 +203,7 @@ BYTES_MAX, PORTION = (
 )  # of their lines; no claim of others takes more than this part of what is left
 COMPARE_STEPS_MAX = 500_000  # in one answer; further claims are not compared
 EXCLUSIVE = "exclusive"
-SEEN = os.path.join("claims", "seen")  # below the state folder, see `claim_notices`
+SEEN = os.path.join("claims", "seen")  # below the state folder, see `edit_guard`
 
 # A claim ends with its session and with its task, or once its owner has given that up. The file of a line names the clone that wrote it.
 _STANDING = (

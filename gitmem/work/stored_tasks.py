@@ -1,6 +1,6 @@
 """What the rows of tasks say, one function for each question: who has which, what is below one, what was delegated twice, what waits.
 
-`tables` declares the rows. `task_state` reads the lines of one task, `task_views` has trees and counts.
+`tables` declares the rows. `task_state` reads the lines of one task, `task_list` has trees and counts.
 """
 
 from __future__ import annotations
