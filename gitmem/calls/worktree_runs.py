@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import time
+from functools import partial
 
 from .. import local_files
 from ..errors import GitmemError, StoreError
@@ -43,6 +44,8 @@ _ROLES = ("AUTHOR", "COMMITTER")
 _AUTHOR = {f"GIT_{each}_NAME": NOBODY[0] for each in _ROLES} | {
     f"GIT_{each}_EMAIL": NOBODY[1] for each in _ROLES
 }
+_MOVES_MAX = 1_000  # entries of a reflog
+_MOVED = re.compile(r"checkout: moving from ([0-9a-f]{40,64}) to ")
 _HEADS = "refs/heads/"
 _GITLINK = "160000"
 # The note of a work tree is one of these words, until something has run in it; then the commit with what was restored, if any.
@@ -287,11 +290,26 @@ class TaskWorktree:
         """Name the branch with the commits of the run, and create one for those that are on none."""
         head, branch = self._commit("HEAD", of=self._admin), self._branch()
         of_user = self._commit("HEAD", of=self.repo.git_dir)
+        for left in self._left_behind():
+            if head is None or not self._is_ancestor(left, head):
+                kept["branch"], kept["commit"] = (
+                    self._keep("", left, partial(self._is_ancestor, new=left)),
+                    left,
+                )
         if head is None or (of_user is not None and self._is_ancestor(head, of_user)):
             return
         if branch is None:  # else the run has made it
             branch = self._keep("", head, lambda old: self._is_ancestor(old, head))
         kept["branch"], kept["commit"] = branch, head
+
+    def _left_behind(self) -> list[str]:
+        """Return the commits on no branch from which the run went elsewhere, as its reflog says."""
+        said = self._git("log", "--walk-reflogs", "--no-show-signature", f"--max-count={_MOVES_MAX}", "--format=%gs", "HEAD", of=self._admin, check=False)  # fmt: skip
+        found = [match[1] for each in said.splitlines() if (match := _MOVED.match(each))]
+        contains = ("for-each-ref", "--count=1", "--contains")
+        return [
+            oid for oid in dict.fromkeys(found[::-1]) if self._commit(oid) and not self._git(*contains, oid)
+        ]
 
     def remove(self) -> bool:
         """Remove it with git's notes about it; return whether that was possible."""

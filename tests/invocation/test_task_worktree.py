@@ -122,6 +122,29 @@ def test_commits_are_kept_on_a_branch_named_as_the_task(clone: Clone) -> None:
     assert clone.git("rev-parse", TASK).strip() == made[0] and clone.is_clean()
 
 
+def test_commits_that_a_run_has_left_are_kept(clone: Clone) -> None:
+    """It went back to where it began, or on from there; what it has replaced itself is not."""
+    made: list[str] = []
+
+    def work(folder: Path) -> None:
+        commit(folder, "of no use\n")
+        git("commit", "--amend", "-qm", "Other", cwd=folder)
+        made.append(git("rev-parse", "HEAD", cwd=folder).strip())
+        git("checkout", "-q", "--detach", "main", cwd=folder)
+
+    assert clone.run(work) == {"branch": TASK, "commit": made[0]}
+    assert clone.git("rev-parse", TASK).strip() == made[0]
+    assert clone.branches() == [TASK] and clone.is_clean()
+
+    def go_on(folder: Path) -> None:
+        assert git("rev-parse", "HEAD", cwd=folder).strip() == made[0]
+        git("checkout", "-q", "--detach", "main", cwd=folder)
+        made.append(commit(folder, "3\n"))
+
+    assert clone.run(go_on) == {"branch": f"{TASK}-2", "commit": made[1]}
+    assert clone.branches() == [TASK, f"{TASK}-2"] and clone.is_clean()
+
+
 def test_what_is_not_committed_is_kept_on_a_second_branch_and_restored(clone: Clone) -> None:
     """Changed, deleted and untracked files; the next run of the task goes on with them, and may undo them."""
 
