@@ -134,7 +134,8 @@ def _clients(folders: ClientFolders, named: list[str] | None, scope: str, *, ask
     if not every:
         return []
     titles = ", ".join(CLIENTS[client.name].title for client in every)
-    if asks and output.ask(f"Connect {titles}, so that their agents see messages?", default=True) is False:
+    whose = "its" if len(every) == 1 else "their"
+    if asks and output.ask(f"Connect {titles}, so that {whose} agents see messages?", default=True) is False:
         return []
     return [client.name for client in every]
 
@@ -194,7 +195,8 @@ def _connect(
         found.clients = operation.install(folders, names, scope, program=program, dry_run=found.dry_run)
     if found.dry_run:
         config = installer.files(at.store().repo) if folders.state is not None else []
-        found.changed = [*config, *(hook.caller.path for hook in hooks)]
+        callers = [each.caller.path for hook in hooks for each in (hook, hook.also) if each is not None]
+        found.changed = [*config, *callers]
     else:
         _each_hook(found, hooks, lambda hook: install_gate(at, hook))
     found.instructions = agents_md.install(folders, names, scope, dry_run=found.dry_run)

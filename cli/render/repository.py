@@ -357,6 +357,7 @@ def setup(found: Setup) -> list[str]:
                 "Nothing was written. gitmem setup would write the log below refs/gitmem/ and its folder in the git folder, and"
             ),
             [f"  {plain(path)}" for path in (*found.changed, *files)],
+            [line for each in found.clients.clients if each.problem for line in _client(each)],
             [sanitize(each.problem) for each in found.instructions if each.problem],
         )
     return block(

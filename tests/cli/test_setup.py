@@ -227,13 +227,14 @@ def test_who_leaves_the_questions_has_written_nothing(repo: Path, remote: str) -
     assert files(repo) == before and not (repo / ".git" / "gitmem" / consent.FOLDER).exists()
 
 
-def test_a_dry_run_names_the_files_and_writes_none(run: Run, repo: Path) -> None:
+@pytest.mark.parametrize("args", [(), ("--git", "post-commit")], ids=["all", "git"])
+def test_a_dry_run_names_the_files_and_writes_none(run: Run, repo: Path, args: tuple[str, ...]) -> None:
     before = files(repo)
-    said = run("setup", "--dry-run")
+    said = run("setup", "--dry-run", *args)
     assert said.status == 0 and "Nothing was written" in said.out
     assert files(repo) == before and not (repo / ".git" / "gitmem" / "program").exists()
     named = {line.strip() for line in said.out.splitlines() if line.startswith("  ")}
-    assert run("setup").status == 0
+    assert run("setup", *args).status == 0
     written = {str(repo / name) for name, state in files(repo).items() if before.get(name) != state}
     assert {path for path in written if os.path.isfile(path)} <= named
 
@@ -242,8 +243,9 @@ def test_settings_that_cannot_be_read_stay_and_are_named(run: Run, repo: Path) -
     """The other clients are connected, and the exit status says that not all is well."""
     settings = repo / ".claude" / "settings.json"
     settings.write_text("{oops")
-    said = run("setup")
-    assert f"{settings}, line 1, column 2: this is not valid JSON: " in said.out
+    dry, said = run("setup", "--dry-run"), run("setup")
+    for each in (dry, said):
+        assert f"{settings}, line 1, column 2: this is not valid JSON: " in each.out
     assert said.status != 0
     assert "Claude Code" in said.out and "NOT installed" in said.out and "Codex" in said.out
     assert (repo / ".claude" / "settings.json").read_text() == "{oops"
