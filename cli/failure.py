@@ -52,6 +52,7 @@ SYNONYMS = {
     "gitmem log": ("history", "story"),
     "gitmem sync": ("push", "pull", "fetch", "publish"),
     "gitmem doctor": ("check", "fsck", "verify"),
+    "gitmem show ID": ("show",),
     "gitmem thread ID": ("threads", "conversation"),
     "gitmem converged ID": ("wait", "agreed", "converge"),
     "gitmem mem create 'what to remember'": ("remember", "memorize", "note", "create", "add", "memory"),

@@ -139,7 +139,10 @@ def _no_command(group: str, word: str) -> CommandLineError:
 
 
 def _no_option(path: str, option: str, options: Collection[str]) -> CommandLineError:
-    near = _near(option, [each for each in options if each.startswith("--")])
+    # Without the dashes, which would make any two of them alike.
+    near = [
+        f"--{each}" for each in _near(option.lstrip("-"), [each[2:] for each in options if each[:2] == "--"])
+    ]
     meant = f" Did you mean {' or '.join(near)}?" if near else ""
     return CommandLineError(path, f"No such option: {option}.{meant}", option, near)
 

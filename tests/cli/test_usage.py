@@ -58,6 +58,13 @@ def test_words_that_people_try_lead_to_the_command(word: str, meant: str, run: R
 )  # fmt: skip
 def test_a_wrong_word_of_a_group_means_one_of_its_commands_first(run: Run, word: str, meant: str) -> None:
     assert run("task", word, "task-1", "--json").json["error"]["suggestions"] == [meant]
+    assert run("mem", "show", "mem-1", "--json").json["error"]["suggestions"] == ["gitmem show ID"]
+
+
+def test_an_option_is_likened_by_its_letters(run: Run) -> None:
+    """The dashes, which all have, make two of them no more alike."""
+    assert "Did you mean" not in run("inbox", "--question").err
+    assert "Did you mean --thread?" in run("inbox", "--tread").err
 
 
 def test_a_group_without_a_command_answers_in_json(run: Run) -> None:
