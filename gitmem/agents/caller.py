@@ -426,11 +426,12 @@ def _identity(store: Store, identity: str) -> Caller:
 
 def _session(store: Store, session_id: str, where: str) -> Presence:
     found = presence.get(store, session_id) if is_id("sess", session_id) else None
+    leave = ["unset GITMEM_SESSION"] if where.startswith("GITMEM_SESSION") else []
     if found is None:
         from ..store import lost_records, repair_first
 
         missing = lost_records(store)
-        next = ["gitmem session start", "gitmem roster"]
+        next = ["gitmem session start", "gitmem roster", *leave]
         raise UsageError(
             f"{where} an unknown session: {sanitize(session_id)}. Nothing was written.",
             hint=missing or "Start a session and export its id.",
@@ -443,7 +444,7 @@ def _session(store: Store, session_id: str, where: str) -> Presence:
             f"{where} an ended session: {session_id} ({found.name}), {when}. Nothing was written.",
             hint="Start a session and export its id.",
             code="ended-session",
-            next=["gitmem session start", "unset GITMEM_SESSION"],
+            next=["gitmem session start", *leave],
         )
     return found
 

@@ -528,7 +528,9 @@ def recipient_error(store: Store, text: str, option: str) -> UsageError:
     suggestions = suggested(store, text)
     hint = DID_YOU_MEAN if suggestions else ""
     next_commands = [
-        command("gitmem", "roster", text) if text.isprintable() and 0 < len(text) <= 80 else "gitmem roster"
+        command("gitmem", "roster", text)
+        if suggestions and text.isprintable() and len(text) <= 80
+        else "gitmem roster"
     ]
     if not store.git.refs(REMOTES_PREFIX) and store.has_remote():
         hint = f"{hint} This clone has never synced: `gitmem sync` fetches the other agents.".strip()
@@ -537,6 +539,9 @@ def recipient_error(store: Store, text: str, option: str) -> UsageError:
         hint = "This word is reserved and cannot be a name. To reach everybody, use --broadcast."
     elif is_identity(text):
         hint = f"{hint} To send to an identity that is not in the log yet, use --allow-unseen.".strip()
+    elif not suggestions and store.has_remote():
+        hint = "`gitmem roster` lists the agents; it knows a new one of another clone after `gitmem sync`."
+        next_commands.append("gitmem sync")
     return UsageError(
         f"{option}: unknown recipient: {sanitize(text)[:80] or '(empty)'}. Nothing was written.",
         hint=hint or "`gitmem roster` lists the agents.",

@@ -289,6 +289,8 @@ def test_an_ended_session_is_unset_only_where_it_is_set(run: Run, start: Start) 
     assert "unset GITMEM_SESSION" in steps(run("session", "end", session=planck))
     start("Curie")
     assert "unset GITMEM_SESSION" not in steps(run("session", "end", "--as", "Curie"))
+    assert "unset GITMEM_SESSION" in steps(run("inbox", session=f"{planck[:-1]}0"))
+    assert "unset GITMEM_SESSION" not in steps(run("inbox", "--as", planck))
 
 
 def test_the_demo_ends_with_what_works_where_its_reader_is(

@@ -95,6 +95,7 @@ def test_a_typo_gets_suggestions_that_say_who_it_is(desk: Desk, planck: str) -> 
     for word in ("Curie", "test:worker:curie", "in repo", "on WU-7", "live, seen "):
         assert word in first
     assert "gitmem roster Curei" in said.json["next"]
+    assert _refused(desk, planck, "--to", "Xyzzy", code="unknown-recipient").json["next"] == ["gitmem roster"]
 
 
 def test_look_alikes_are_named_as_such(desk: Desk, planck: str) -> None:
