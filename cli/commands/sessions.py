@@ -65,8 +65,13 @@ def start(
             f"{where} you are still {acting.name or acting.reader}" if acting else "Here you are nobody yet"
         )
         started.add_remark(f"{still}; to act as {started.display_name}: {started.next[0]}")
-        others = ("gitmem inbox", "gitmem session set")  # they would act as somebody else until the export
-        started.next = [each for each in started.next if not each.startswith(others)]
+        # Without --as they would act as somebody else until the export.
+        acts_as = f"gitmem --as {started.session_id} session set"
+        started.next = [
+            each.replace("gitmem session set", acts_as)
+            for each in started.next
+            if not each.startswith("gitmem inbox")
+        ]
     if at.json:
         at.answer(started, sessions.session)
     else:

@@ -61,6 +61,18 @@ def test_a_session_that_acts_at_once_is_told_who_it_is(run: Run, repo: Path) -> 
     assert second["next"] == [f"export GITMEM_SESSION={second['session_id']}", "gitmem roster"]
 
 
+def test_a_session_that_does_not_act_yet_gets_the_identity_by_its_id(run: Run, repo: Path) -> None:
+    """The command would otherwise be for whom the caller still is."""
+    run("setup")
+    first = run("session", "start", "--agent-identity", "claude:impl:z", "--json").json["session_id"]
+    run("session", "end", session=first)
+    second = run("session", "start", "--name", "Ida", "--json", session=first).json
+    take = f"gitmem --as {second['session_id']} session set --agent-identity claude:impl:z"
+    (found,) = [each for each in second["next"] if each.startswith(take)]
+    assert run(*found.split()[1:]).status == 0
+    assert run("whoami", "--json", session=second["session_id"]).json["agent_identity"] == "claude:impl:z"
+
+
 @pytest.mark.parametrize("way", ["set", "start"])
 def test_who_goes_on_as_an_agent_is_led_to_what_that_has_left_open(run: Run, way: str) -> None:
     """An unanswered proposal that it has read, and a task that it has: the end says it, and the new session's `next` shows it."""
