@@ -385,6 +385,8 @@ def uninstall(hook: Hook, *, dry_run: bool = False) -> GitHookResult:
     changes = [each.remove() for each in files]
     result.files = [each.path for each in changes if each.needed]
     result.state = "removed" if result.files else "absent"
+    others = [path for path in result.files if path not in (hook.caller.path, hook.script.path)]
+    result.remarks += [f"Removed from {path}, too." for path in others]
     if not dry_run:
         managed_files.write_files(changes)
         managed_files.remove_folders([os.path.dirname(hook.script.path)])

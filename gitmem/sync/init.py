@@ -194,7 +194,7 @@ def uninstall(store: Store, *, dry_run: bool = False) -> Uninstalled:
         remarks.append(
             "This clone has lines that no remote is known to have: `gitmem sync --publish` sends them."
         )
-    if published is not None:
+    if published is not None and store.has_remote():
         remarks.append(
             "The branch gitmem of the remote stays for the others; `git push REMOTE :gitmem` deletes it."
         )

@@ -203,6 +203,17 @@ def test_a_folder_of_hooks_in_the_repository_is_heeded(repo: Path) -> None:
     assert not os.path.exists(hook.path)
 
 
+def test_each_file_that_a_removal_changes_is_named(repo: Path) -> None:
+    """Such as one of husky, from another clone, where this one has git's own folder of hooks."""
+    hook = hook_of(repo)
+    git_hook.install(hook)
+    husky = repo / ".husky" / git_hook.PRE_PUSH
+    husky.parent.mkdir()
+    husky.write_bytes(Path(hook.path).read_bytes())
+    result = git_hook.uninstall(hook)
+    assert f"Removed from {husky}, too." in result.remarks and not husky.exists()
+
+
 def test_a_tool_that_wrote_over_ours_is_left_alone(repo: Path) -> None:
     """Its hook is named, gets our line when it is set up again, and is as it was at the end."""
     hook = hook_of(repo)
