@@ -117,6 +117,9 @@ def _in_state(hooks: HookStatus, *states: str) -> list[str]:
     return [name for name, state in found if state in states and name not in hooks.replaced]
 
 
+INSTRUCTIONS = {"missing": "are missing", "outdated": "are of another version"}  # states that setup ends
+
+
 def _check_scope(title: str, scope: ScopeStatus, again: str) -> Iterator[Finding]:
     where = scope.files[-1] if scope.files else title
     if scope.state == "broken":
@@ -150,15 +153,13 @@ def _check_scope(title: str, scope: ScopeStatus, again: str) -> Iterator[Finding
         )
     text = scope.instructions
     if text is not None and text.state != "current":
-        says = {"missing": "are missing", "outdated": "are of another version"}.get(
-            text.state, "cannot be read"
-        )
+        says = INSTRUCTIONS.get(text.state, "cannot be read")
         yield note(
             "instructions-old",
             f"The instructions for {title} {says}. {text.problem}".rstrip(),
             text.path,
             "Without them its model learns of gitmem only by hooks.",
-            again,
+            again if text.state in INSTRUCTIONS else "",
         )
 
 

@@ -311,6 +311,17 @@ def test_doctor_names_broken_settings(run: Run, home: Path, repo: Path) -> None:
     assert not [each for each in codes if each.startswith("hooks")]
 
 
+def test_doctor_offers_no_setup_for_instructions_that_it_cannot_write(
+    run: Run, home: Path, repo: Path
+) -> None:
+    run("setup", "--client", "codex")
+    (repo / "AGENTS.md").write_bytes(b"\xff\xfe bad")
+    (found,) = [
+        each for each in run("doctor", "--json").json["findings"] if each["code"] == "instructions-old"
+    ]
+    assert "not text in UTF-8" in found["what"] and not found["command"]
+
+
 def test_remove_leaves_broken_settings_and_the_script_alone(run: Run, home: Path, repo: Path) -> None:
     """Our entries in such a file can't be found: what they name must not go without them. Exit status 2."""
     run("setup", "--client", "claude-code")
