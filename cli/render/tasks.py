@@ -151,7 +151,7 @@ EVENTS = {
 }  # fmt: skip
 PART_SHOWN = 2_000  # characters of a part of an artifact
 WORDS = {
-    "release": "released", "message": "written", "seal": "sealed", "close": "closed",
+    "release": "released", "message": "written", "seal": "accepted", "close": "closed",
 }  # fmt: skip
 
 

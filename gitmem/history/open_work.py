@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 
 LISTED = 20  # of each kind
-NO_ROLE = "no role"
 _HELD = "t.decided_by IS NULL AND t.holder IS NOT NULL AND t.replaced <> 1"
 _OF_UNIT = "(:unit = '' OR t.wu_id = :unit)"
 _FREE = (
@@ -110,15 +109,15 @@ class OpenWork(PartOfAnswer):
         """Return a line for each task, mismatch, handoff and claim, see `PartOfAnswer.lines`."""
         found = []
         for each in self.roles:
-            role = each.role or NO_ROLE
+            role = f"{each.role}: " if each.role else ""
             found += [
-                f"{role}: {task.worker} has {task.about}"
+                f"{role or 'task: '}{task.worker} has {task.about}"
                 for task in each.workers
                 if task.task_id not in without
             ]
-            found += [f"{role}: mismatch: {mismatch_text(task)}" for task in each.workers if task.mismatch]
+            found += [f"{role}mismatch: {mismatch_text(task)}" for task in each.workers if task.mismatch]
             found += [
-                f"{f'{each.role}: ' if each.role else ''}handoff: {_handoff(waiting)}"
+                f"{role}handoff: {_handoff(waiting)}"
                 for waiting in each.handoffs
                 if waiting.task_id not in without
             ]

@@ -279,7 +279,7 @@ def take_lock(log: LocalLog) -> Lock:
     if not log.make_state():
         raise plumbing.left_by_another(log.repo.common, "Nothing was changed.") or StoreError(
             f"{log.repo.common} cannot be written. Nothing was changed.",
-            hint="Correct its permissions, or sync from a process with write access.",
+            hint="Correct its permissions, or use a process with write access.",
             code="read-only",
         )
     deadline = time.monotonic() + log.lock_seconds
