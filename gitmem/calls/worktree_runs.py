@@ -46,6 +46,8 @@ _AUTHOR = {f"GIT_{each}_NAME": NOBODY[0] for each in _ROLES} | {
 }
 _MOVES_MAX = 1_000  # entries of a reflog
 _MOVED = re.compile(r"checkout: moving from ([0-9a-f]{40,64}) to ")
+_OID = re.compile("[0-9a-f]{40,64}")
+_REBASES = ("rebase-merge", "rebase-apply")  # of which git notes where HEAD was, until they end
 _HEADS = "refs/heads/"
 _GITLINK = "160000"
 # The note of a work tree is one of these words, until something has run in it; then the commit with what was restored, if any.
@@ -303,13 +305,15 @@ class TaskWorktree:
         kept["branch"], kept["commit"] = branch, head
 
     def _left_behind(self) -> list[str]:
-        """Return the commits on no branch from which the run went elsewhere, as its reflog says."""
+        """Return the commits on no branch from which the run went elsewhere, as its reflog says, and that of an unfinished rebase."""
         said = self._git("log", "--walk-reflogs", "--no-show-signature", f"--max-count={_MOVES_MAX}", "--format=%gs", "HEAD", of=self._admin, check=False)  # fmt: skip
         found = [match[1] for each in said.splitlines() if (match := _MOVED.match(each))]
-        contains = ("for-each-ref", "--count=1", "--contains")
-        return [
-            oid for oid in dict.fromkeys(found[::-1]) if self._commit(oid) and not self._git(*contains, oid)
+        rebased = [
+            os.fsdecode(read_small(os.path.join(self._admin, name, "orig-head"), 99)) for name in _REBASES
         ]
+        found = [*found[::-1], *(oid.strip() for oid in rebased if _OID.fullmatch(oid.strip()))]
+        contains = ("for-each-ref", "--count=1", "--contains")
+        return [oid for oid in dict.fromkeys(found) if self._commit(oid) and not self._git(*contains, oid)]
 
     def remove(self) -> bool:
         """Remove it with git's notes about it; return whether that was possible."""

@@ -145,6 +145,22 @@ def test_commits_that_a_run_has_left_are_kept(clone: Clone) -> None:
     assert clone.branches() == [TASK, f"{TASK}-2"] and clone.is_clean()
 
 
+def test_commits_of_an_unfinished_rebase_are_kept(clone: Clone) -> None:
+    """Git has gone to where it puts them; what could not be applied yet is on no branch either."""
+    made: list[str] = []
+
+    def work(folder: Path) -> None:
+        git("checkout", "-q", "-b", "other", cwd=folder)
+        commit(folder, "others\n")
+        git("checkout", "-q", "--detach", "main", cwd=folder)
+        made.append(commit(folder, "mine\n"))
+        git("rebase", "-q", "other", cwd=folder, check=False)  # it stops at a conflict
+
+    kept = clone.run(work)
+    assert kept is not None and clone.git("rev-parse", TASK).strip() == made[0]
+    assert clone.is_clean()
+
+
 def test_what_is_not_committed_is_kept_on_a_second_branch_and_restored(clone: Clone) -> None:
     """Changed, deleted and untracked files; the next run of the task goes on with them, and may undo them."""
 
