@@ -347,12 +347,19 @@ class Environment:
         os.environ.update({name: value for name, value in zip(_REPO_VARIABLES, values, strict=True) if value})
         return []
 
+    def note_top(self) -> None:
+        """Let each `next` with paths act at the top of the work tree, where they begin, unless the command runs there."""
+        top = self.repo.worktree
+        if top is not None and os.path.realpath(self.folder) != os.path.realpath(top):
+            output.set_top(top)
+
     def paths(self, typed: Sequence[str]) -> list[str]:
         """Return files and folders from the command line as paths from the top of the work tree."""
         if not typed:
             return []
         from gitmem.memory import anchors
 
+        self.note_top()
         return [anchors.from_root(self.repo, self.folder, each) for each in typed]
 
     @property

@@ -76,9 +76,13 @@ def usage_of(error: Exception) -> UsageError | None:
     path, message = f"gitmem {error.path}".rstrip(), error.message
     if error.path in GROUPS and (error.option in _COMMON or message.startswith("Missing command")):
         words = [each.partition(" ")[2] for each in COMMANDS if each.startswith(f"{error.path} ")]
+        usual = "list" if "list" in words else words[0]
+        named = ", ".join(
+            "a path" if each == "paths" else each for each in words
+        )  # nobody types `claim paths`
         return UsageError(
-            f"{path} needs a command: {', '.join(words)}. Nothing was written.",
-            hint=f"Options follow the command, as in: {path} {words[0]} --json",
+            f"{path} needs a command: {named}. Nothing was written.",
+            hint=f"Options follow the command, as in: {path} {usual} --json",
             next=[f"{path} --help"],
         )
     meant = _similar_commands(message)

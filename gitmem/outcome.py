@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterable
     from typing import Any, ClassVar, Protocol, Self, dataclass_transform
 
     # Receives the progress of an operation: the name of a step, how much of it is done, and how much there is in all.
@@ -198,3 +198,8 @@ def quote(arg: str) -> str:
 def command(*args: str) -> str:
     """Return a whole command, each argument quoted if necessary."""
     return " ".join(quote(arg) for arg in args)
+
+
+def operands(paths: Iterable[str]) -> list[str]:
+    """Return paths as arguments of a command, which would take one that begins with a dash for an option."""
+    return [f"./{each}" if each.startswith("-") else each for each in paths]

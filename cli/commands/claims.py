@@ -9,6 +9,7 @@ from gitmem.settings import BLOCK, GUARD
 
 from ..environment import Environment
 from ..render import claims as render
+from ..render import output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -99,6 +100,8 @@ def guard(at: Environment, paths: list[str], anyway: str | None, *, pre_commit: 
         index = os.environ.get("GIT_INDEX_FILE")  # relative to the top of the work tree, where git runs hooks
         names = history.own_paths(at.repo, names, os.path.abspath(index) if index else None)
         callers = pushing(store, at.who())
+        if os.environ.get("GIT_PREFIX") and at.repo.worktree:  # git has left the caller's folder for the hook
+            output.set_top(at.repo.worktree)
     else:
         names, callers = at.paths(paths), [at.caller()]
     found = edit_guard.check_guard(store, callers, names, mode=mode, anyway=anyway)
@@ -141,6 +144,7 @@ def overlap(
     """List branches and worktrees that change the same files; exit with 1 if two of them conflict."""
     from gitmem.history import overlap as overlaps
 
+    at.note_top()
     found = overlaps.overlap(at.store(), branch, notify=at.caller() if notify else None)
     at.answer(found, render.overlap)
     return CONFLICTS if found.conflicts else 0
@@ -155,6 +159,7 @@ def why(
 
     from .. import environment
 
+    at.note_top()
     is_early = environment.look_before_answer(at)
     found = operation.why(at.store(), target, folder=at.folder, is_early=is_early)
     at.answer(found, render.why)

@@ -45,6 +45,8 @@ NOTHING = "Nothing new for {}"  # of an empty inbox, with its reader
 SYNCS = ("gitmem sync", "gitmem sync --publish")
 PUBLISH = " --publish"
 _typed: dict[str, str] = {}
+_TOP = "top"
+_WITH_PATHS = ("gate ", "claim paths ", "why ", "log --oneline ", "status --short ", "diff ")
 _known: list[Callable[[], bool]] = []  # none, or two: see `set_options`
 TEXTS = frozenset(("message", "content", "payload", "context", "metadata"))  # of peers, shown as they are
 _short: list[Callable[[str], str]] = []  # at most one
@@ -276,6 +278,11 @@ def set_options(directory: str | None, as_: str | None, *known: Callable[[], boo
     _known[:] = known or _known
 
 
+def set_top(folder: str) -> None:
+    """Remember the top of the work tree: there the paths of commands begin, and the caller is elsewhere."""
+    _typed[_TOP] = folder
+
+
 def forget_caller() -> None:
     """Forget --as."""
     _typed.pop("--as", None)
@@ -327,8 +334,9 @@ def _continuation(command: str) -> str:
 
     program, _, rest = command.partition(" ")
     known = []
-    if "-C" in _typed and program in ("gitmem", "git") and not rest.startswith("-C "):
-        known = ["-C", quote(_typed["-C"])]
+    place = _typed.get(_TOP if _TOP in _typed and rest.startswith(_WITH_PATHS) else "-C")
+    if place and program in ("gitmem", "git") and not rest.startswith("-C "):
+        known = ["-C", quote(place)]
     if "--as" in _typed and "--as" not in rest.split(" ") and acts(command):
         known += ["--as", quote(_typed["--as"])]
     return " ".join([program, *known, *([rest] if rest else [])])

@@ -17,7 +17,7 @@ from ..log.ref import LOG_REF
 from ..memory import anchors, relations, stored_nodes
 from ..memory.node_tables import NODE
 from ..order.thread import FoldedThread
-from ..outcome import Outcome, Struct, command
+from ..outcome import Outcome, Struct, command, operands
 from ..records.ids import unit_key
 from ..repo import READING
 from ..signals import threads
@@ -652,7 +652,7 @@ def too_few(path: str, count: int) -> UsageError:
         f"{_shown(path)} {has}.",
         hint="Ask about a line that it has.",
         code="no-such-line",
-        next=[command("gitmem", "why", f"{path}:{count}" if count else path)] if count else [],
+        next=[command("gitmem", "why", *operands([f"{path}:{count}"]))] if count else [],
     )
 
 

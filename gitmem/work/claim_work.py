@@ -11,7 +11,7 @@ from ..errors import GateError, UsageError
 from ..log.lines import CommitMessage, format_at
 from ..order import claim as claim_fold
 from ..order.claim import LEASE_MAX_MICROS
-from ..outcome import Struct, command
+from ..outcome import Struct, command, operands
 from ..records.ids import unit_key
 from . import claims, edit_guard, stored_tasks, tables, task_rules
 from .claims import (
@@ -426,7 +426,7 @@ def _check_others(
         next=[
             command("gitmem", "signal", ask, "--to", others[0].claim.owner[0]),
             "gitmem claim list",
-            command("gitmem", "claim", "paths", *paths, "--anyway", "why"),
+            command("gitmem", "claim", "paths", *operands(paths), "--anyway", "why"),
         ],
     )
 

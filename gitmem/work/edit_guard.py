@@ -16,7 +16,7 @@ from ..git.branches import TooManyFilesError, uncommitted_files
 from ..index import index_file
 from ..log.lines import format_at
 from ..order import claim as claim_fold
-from ..outcome import Outcome, Struct, command
+from ..outcome import Outcome, Struct, command, operands
 from ..settings import BLOCK, GUARD, OFF, WARN
 from ..text.digests import sha256
 from ..text.sanitize import first_of, is_blank, minute, sanitize_for_model
@@ -418,7 +418,7 @@ def check_guard(
     if blocks and not guard.open:
         guard.next = [
             command("gitmem", "signal", "May I commit?", "--to", blocks[0].claim.owner[0]),
-            command("gitmem", "gate", *list(blocked)[:CLAIMS_SHOWN], "--anyway", "why"),
+            command("gitmem", "gate", *operands(list(blocked)[:CLAIMS_SHOWN]), "--anyway", "why"),
         ]
     guard.warnings += [text_of(each) for each in (*blocks, *warns)][:CLAIMS_SHOWN]
     problem = GUARD.problem(store.settings())
@@ -610,7 +610,7 @@ def warnings_of_edit(
     guard = check_guard(store, [caller], paths, mode=mode, before_edit=True)
     refused = [_line(path, each) for path, each in _touched(paths, guard.blocks)]
     if refused:
-        anyway = command("gitmem", "gate", *paths[:1], "--anyway", "why")
+        anyway = command("gitmem", "gate", *operands(paths[:1]), "--anyway", "why")
         last = f"Nothing was changed: gitmem.guard is block. To edit nevertheless: `{anyway}`."
         return EditWarnings("\n".join([*_cut(refused), last]), is_refused=True)
     noted = state_path(store.repo.state, WARNED)

@@ -121,7 +121,7 @@ def git_config(repo: Path, value: str) -> None:
         (["claim", "/etc/passwd"], "Path outside of the worktree: /etc/passwd."),
         (["claim", "link/passwd"], "Path outside of the worktree: link/passwd."),
         (["claim", "src", "--for", "soon"], "Invalid duration: --for 'soon'."),
-        (["claim"], "a path, list or release"),
+        (["claim"], "a path, list, release"),
     ],
 )
 def test_bad_input_is_exit_2_with_a_sentence(
@@ -208,3 +208,21 @@ def test_a_claim_says_with_which_task_it_ends(run: Run, start: Start) -> None:
     (line, *_) = run("claim", "src", session=curie).out.splitlines()
     assert line.endswith(f" · src · ends with {task}")
     assert run("claim", "docs", "--json", session=bohr).json["task_id"] is None
+
+
+def test_the_next_command_names_the_same_paths(run: Run, shell: Run, start: Start, repo: Path) -> None:
+    """Also from a folder within the work tree, and of a file whose name begins with a dash."""
+    folder = repo / "src"
+    folder.mkdir()
+    bohr, curie = start("Bohr"), start("Curie")
+    assert run("claim", "a.py", "--", "-x.py", session=bohr).status == 0
+    for cwd, up in ((folder, "../"), (repo, "")):
+        refused = run("claim", "--json", "--", f"{up}a.py", f"{up}-x.py", session=curie, cwd=cwd)
+        (again,) = [each for each in refused.json["next"] if each.endswith(" --anyway why")]
+        passed = shell(f"{again} --json", session=curie, cwd=cwd)
+        assert (passed.status, passed.json["paths"]) == (0, ["a.py", "-x.py"])
+        assert run("claim", "release", session=curie).status == 0
+        (repo / "a.py").write_text("1\n")
+        (repo / "-x.py").write_text("1\n")
+        sees = run("gate", "--json", "--", f"{up}-x.py", session=start(f"Noether{len(up)}"), cwd=cwd)
+        assert "gate ./-x.py --anyway why" in sees.json["next"][1]
