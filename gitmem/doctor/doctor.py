@@ -411,16 +411,18 @@ def _run_checks(store: Store, installed: Installed | None, *, step: str = "check
     """Run each check; report its failure as a finding. Progress has the name of the step."""
     run = Examination(store, installed, FIXED_CODES)
     run.step = step
+    failures = {}  # a damaged ref stops several checks, and is said once
     for kind in CHECKS:
         try:
             for finding in kind(run).check():
                 run.add(finding)
         except StoreError as error:
-            run.add(problem("not-checked", f"Some checks could not run: {error.message}", "", error.hint))
+            failures[error.message] = error.hint
         except (OSError, KeyError) as error:
             what = f"cannot read object {error.args[0]}" if isinstance(error, KeyError) else str(error)
-            hint = "Fix the other problems first."
-            run.add(problem("not-checked", f"Some checks could not run: {what}.", "", hint))
+            failures[f"{what}."] = "Fix the other problems first."
+    for what, hint in failures.items():
+        run.add(problem("not-checked", f"Some checks could not run: {what}", "", hint))
     if not clone_files.is_writable(store):
         run.for_reading_only()
     return run

@@ -202,6 +202,11 @@ def test_a_damaged_branch_of_the_users_does_not_end_the_look(clone: Clone) -> No
     assert states["not-checked"] == "needs-you" and states["index"] == "fixed" and found.status == 1
 
 
+def test_what_stops_several_checks_is_said_once(clone: Clone) -> None:
+    (clone.path / ".git/refs/gitmem/log").write_bytes(b"garbage")
+    assert [each.code for each in doctor.examine(clone.store).findings].count("not-checked") == 1
+
+
 def test_what_could_not_be_read_is_said_in_words(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
     """An object that is missing where no check expects it is named, without the name of an exception."""
 
