@@ -43,7 +43,7 @@ def find_folder(folder: str) -> str:
     Raises:
         UsageError: `no-such-folder`, or `nothing-to-import` if it has none of the files.
     """
-    shown = sanitize(folder)[:200]
+    shown = sanitize(os.path.normpath(folder))[:200]
     if not os.path.isdir(folder):
         what = "is not a folder" if os.path.lexists(folder) else "does not exist"
         raise UsageError(
