@@ -13,7 +13,6 @@ import sys
 import time
 
 from gitmem import local_files
-from gitmem.calls import client_run
 from gitmem.errors import UsageError
 from gitmem.outcome import Struct
 
@@ -91,7 +90,9 @@ def run(
             code = child.returncode
             return None if code == 0 else f"killed by signal {-code}" if code < 0 else f"exit status {code}"
     finally:
-        client_run.end_program(child)
+        from gitmem.calls.client_run import end_program
+
+        end_program(child)
 
 
 class BackgroundSyncs(Struct):
@@ -141,7 +142,9 @@ class BackgroundSyncs(Struct):
     def close(self) -> None:
         """End the running sync."""
         if self._child is not None:
-            client_run.end_program(self._child)
+            from gitmem.calls.client_run import end_program
+
+            end_program(self._child)
 
 
 def _why(answer: bytes) -> str:
