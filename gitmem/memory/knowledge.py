@@ -87,7 +87,17 @@ def promote(
     )
     own = {each for source in sources for each in source.tags if each in node_fields.TAXONOMY}
     if word is None:
-        word = node_fields.one_of("taxonomy tag", own.pop() if len(own) == 1 else "", node_fields.TAXONOMY)
+        try:
+            word = node_fields.one_of(
+                "taxonomy tag", own.pop() if len(own) == 1 else "", node_fields.TAXONOMY
+            )
+        except UsageError as error:
+            which = ["--wu", str(wu)] if node is None else [node]
+            error.next = [
+                command("gitmem", "mem", "promote", *which, "--tag", each)
+                for each in node_fields.TAXONOMY[:3]
+            ]
+            raise
     found = Promoted(tag=word, dry_run=dry_run)
     found.warnings = [*filter(None, [caller.remark])]
     lines: list[tuple[str, bytes]] = []
