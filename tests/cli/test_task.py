@@ -218,7 +218,7 @@ def test_a_failure_a_refusal_a_cancellation_and_a_close_end_a_task(
         (["task", "accept", "{}", "--failed"], "--failed needs a reason"),
         (["task", "accept", "{}"], "can only be accepted by the session that wrote it"),
         (["task", "list", "--limit", "0"], "Invalid --limit"),
-        (["task"], "list, show, take, message, done, accept or cancel"),
+        (["task"], "list, wait, show, launch, take, release, done, message, accept, reject, cancel"),
     ],
 )
 def test_what_is_asked_wrongly_is_exit_2_with_a_sentence(
