@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import heapq
 import math
-from functools import cached_property
 
 from ..git import fetch
 from ..git.fetch import MISSING, is_too_much
 from ..git.port import STEPS_MAX, STEPS_MIN, HistoryWalk
+from ..outcome import Struct
 from . import forgetting, log_refs, ref
 from .tree_checks import ANCESTORS_MAX, LIMITS, LimitExceeded, Rejected, TreeCheck
 
@@ -89,12 +89,12 @@ FOLDER_BYTES_MAX = 64 * 1024  # of a root tree or `projects/` that nothing has c
 LOST_PROJECTS = "its project ids are those of another project, and its history is that of this log"
 
 
-class ProjectIds:
+class ProjectIds(Struct):
     """The project ids of a clone, of its log and of the histories of other logs; each is read once."""
 
-    def __init__(self, log: LocalLog) -> None:
-        self.log = log
-        self._of: dict[str, set[str]] = {}
+    log: LocalLog
+    _own: set[str] | None = None
+    _of: dict[str, set[str]] = {}
 
     def are_lost(self, tip: LogTip, accepted: LogTip | None) -> bool:
         """Return whether a log has only ids of other projects although its history is this log's.
@@ -111,16 +111,21 @@ class ProjectIds:
         ours = set(accepted.projects) if accepted is not None else set()
         if local is not None:
             ours |= self.of_commit(local)
-        if ours.isdisjoint(tip.projects):
-            ours |= self._own
-        if not ours or not ours.isdisjoint(tip.projects):
+        if not ours.isdisjoint(tip.projects):
             return False
-        is_later = accepted is not None and git.contains(tip.oid, accepted.oid)
-        return is_later or any(not ours.isdisjoint(ids) for ids in self._earlier(tip.oid))
-
-    @cached_property
-    def _own(self) -> set[str]:
-        return log_refs.own_projects(self.log)
+        if self._own is None:
+            self._own = log_refs.own_projects(self.log)
+        ours |= self._own
+        if not ours.isdisjoint(tip.projects):
+            return False
+        if not ours:  # first contact of a shallow or empty clone: compare with the first ids of the history
+            first = next((ids for ids in reversed(list(self._earlier(tip.oid))) if ids), tip.projects)
+            return first.isdisjoint(tip.projects)
+        tips = [local, git.tip(ref.PUBLISHED_REF), accepted.oid if accepted is not None else None]
+        starts = [oid for oid in tips if oid is not None and git.has(oid)]
+        return _shares_commits(git, tip.oid, starts) or any(
+            not ours.isdisjoint(ids) for ids in self._earlier(tip.oid)
+        )
 
     def _earlier(self, oid: str) -> Iterator[set[str]]:
         """Yield the project ids of a commit's ancestors along first parents, newest first."""
@@ -149,6 +154,17 @@ def _small_tree(git: Git, oid: str) -> Mapping[str, TreeEntry]:
     return {} if is_large else git.tree(oid)
 
 
+def _shares_commits(git: Git, oid: str, starts: list[str]) -> bool:
+    """Return whether a history shares more with these commits than the first commit of every log."""
+    if not starts:
+        return False
+    own = git.history(oid, starts)
+    if not own:
+        return oid != ref.genesis(oid)
+    inside = {*own, ref.genesis(oid)}
+    return any(parent not in inside for each in own for parent in git.commit(each).parents)
+
+
 NEWER, FOREIGN, INVALID, LARGE = "newer", "foreign", "invalid", "large"
 NO_PROJECTS = "it has no projects/, which this log had"
 FOREIGN_WHY = "it is the log of another project"
@@ -160,6 +176,7 @@ class RefCheck:
     Args:
         accepted: The last version of the remote's shared log that passed; None at first contact.
         known: Tips of logs. Histories that contain one are not followed to the first commit.
+        outboxes: Outboxes of the remote, by name.
     """
 
     def __init__(
@@ -167,10 +184,12 @@ class RefCheck:
         log: LocalLog,
         accepted: LogTip | None,
         known: Iterable[str],
+        outboxes: Mapping[str, str] | None = None,
     ) -> None:
         self.log = log
         self.accepted = accepted
         self.known = [oid for oid in known if oid]
+        self.outboxes = dict(outboxes or {})
         self.left_out: dict[str, LeftOut] = {}
         self.unfetchable: Mapping[str, str] = {}  # commits that git refused to fetch, with the reason
         self.ids = ProjectIds(log)
@@ -326,7 +345,7 @@ class RefCheck:
         is_large = tip.name in self.left_out
         if why := forgetting.epoch_problem(self.log, tip, [*known, *self.known], count=not is_large):
             return INVALID, f"its {why}"
-        if not tip.projects and self.accepted is not None and self.accepted.projects:
+        if not tip.projects and self._had_projects(tip):
             return INVALID, NO_PROJECTS
         if self.ids.are_lost(tip, self.accepted):
             return INVALID, LOST_PROJECTS
@@ -339,6 +358,32 @@ class RefCheck:
         if self.accepted.projects and self.accepted.projects.isdisjoint(tip.projects):
             return False
         return self.log.git.contains(tip.oid, self.accepted.oid)
+
+    def _had_projects(self, tip: LogTip) -> bool:
+        """Return whether the last accepted tip, the history, or an outbox with another base has project ids."""
+        git = self.log.git
+        if self.accepted is not None:
+            return bool(self.accepted.projects)
+        at, steps = tip.oid, 0
+        while steps < self.trees.limits.ancestors:
+            parents = git.commit(at).parents
+            if not parents:
+                break
+            at, steps = parents[0], steps + 1
+            if self.ids.of_commit(at):
+                return True
+        return any(oid != tip.oid and _has_other_base(git, oid, tip.oid) for oid in self.outboxes.values())
+
+
+def _has_other_base(git: Git, outbox: str, shared: str) -> bool:
+    """Return whether an outbox with project ids shares at most the first commit with a shared tip."""
+    try:
+        if not projects_of(git, outbox):
+            return False
+        line = HistoryWalk(git, shared).above(outbox)
+        return line is None or (bool(line) and git.commit(line[0]).parents == [ref.genesis(outbox)])
+    except KeyError:
+        return False
 
 
 def history_sizes(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     New = tuple[dict[tuple[str, str], int], dict[str, int]]
 
 
-ANCESTORS_MAX = 256  # of a commit, that are searched for a valid log, or for project ids
+ANCESTORS_MAX = 256  # of a log without project ids, that are searched for them
 
 
 class Rejected(Exception):  # noqa: N818  (a finding, not an error)
@@ -49,6 +49,7 @@ class Limits(NamedTuple):
         rows: Entries of a tree and of the trees in it.
         listed: Commits that are listed in other processes, twice what one ref may bring.
         share: Bytes of trees of one ancestor; 256 ancestors cost 8 s of CPU.
+        ancestors: Of a log without project ids, that are searched for them.
     """
 
     files: int = 20_000
@@ -62,6 +63,7 @@ class Limits(NamedTuple):
     rows: int = 1_000_000
     listed: int = 300_000
     share: int = 256 * 1024
+    ancestors: int = ANCESTORS_MAX
 
 
 LIMITS = Limits()

@@ -175,7 +175,7 @@ def find_logs(remote: Remote, *, allow_foreign: bool = False) -> None:
     shared = {name: oid for name, oid in remote.refs.items() if not log_refs.is_outbox(name)}
     remote.blocked, remote.base = None, None
     remote.accepted = last_accepted(log, remote.prefix, log_tips(log))
-    check = RefCheck(log, remote.accepted, log_tips(log))
+    check = RefCheck(log, remote.accepted, log_tips(log), outboxes)
     check.unfetchable = dict(remote.unfetchable.values())
     for name, (oid, why) in remote.unfetchable.items():
         if log_refs.is_outbox(name):

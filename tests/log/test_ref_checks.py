@@ -100,12 +100,27 @@ def test_a_newer_log_is_one_only_where_it_continues_ours(log: LocalLog) -> None:
     assert look(log, nobodys, RefCheck(log, None, known))[0] == INVALID
 
 
-def test_projects_are_missing_only_where_they_were_accepted(log: LocalLog) -> None:
+def test_projects_are_missing_only_where_they_always_were(log: LocalLog) -> None:
+    """By what was accepted; else by the history, as far as it is looked at; else by outboxes that stand elsewhere."""
     bare = without_projects(log)
     known = [local(log)]
     assert look(log, bare) == (INVALID, NO_PROJECTS)
     assert look(log, bare, RefCheck(log, accepted(log, bare), known)) == ("", "")
-    assert look(log, bare, RefCheck(log, None, known)) == ("", "")
+    above = put(log, bare, {"signals/x/gm-a.jsonl": b"1\n"})
+    assert look(log, above, RefCheck(log, None, known)) == (INVALID, NO_PROJECTS)
+    log.limits = Limits(ancestors=1)
+    assert look(log, above, RefCheck(log, None, known)) == ("", "")
+    boxes = {"refs/gitmem/outbox/x": local(log)}
+    root = log.git.write([Draft({}, WHO, WHO, "Bare\n", tree=log.git.commit(bare).tree)], ref.genesis(bare))[
+        0
+    ]
+    assert look(log, root, RefCheck(log, None, [root])) == ("", "")
+    assert look(log, root, RefCheck(log, None, [root], {"refs/gitmem/outbox/r": root})) == ("", "")
+    assert look(log, root, RefCheck(log, None, [root], {"refs/gitmem/outbox/r": GONE})) == ("", "")
+    assert look(log, root, RefCheck(log, None, [root], boxes)) == (INVALID, NO_PROJECTS)
+    on_it = put(log, root, {f"projects/{GONE}": b""})
+    assert look(log, put(log, root, {"signals/x/gm-b.jsonl": b"1\n"}),
+                RefCheck(log, None, [root], {"refs/gitmem/outbox/r": on_it})) == ("", "")  # fmt: skip
 
 
 def test_what_git_refused_or_lacks_is_told(log: LocalLog) -> None:
