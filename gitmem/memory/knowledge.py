@@ -85,19 +85,19 @@ def promote(
     sources = (
         [_source(store, node)] if node is not None else _summaries(store, node_fields.work_unit(str(wu)))
     )
-    own = {each for source in sources for each in source.tags if each in node_fields.TAXONOMY}
     if word is None:
-        try:
-            word = node_fields.one_of(
-                "taxonomy tag", own.pop() if len(own) == 1 else "", node_fields.TAXONOMY
+        own = {tuple(each for each in node_fields.TAXONOMY if each in source.tags) for source in sources}
+        known = [each for each in node_fields.TAXONOMY if any(each in tags for tags in own)]
+        if len(own) > 1 or len(known) != 1:
+            which = [node] if node is not None else ["--wu", str(wu)]
+            tags = known or node_fields.TAXONOMY
+            raise UsageError(
+                "Missing taxonomy tag. Nothing was written.",
+                hint=f"Choose with --tag from {', '.join(node_fields.TAXONOMY)}.",
+                code="bad-taxonomy-tag",
+                next=[command("gitmem", "mem", "promote", *which, "--tag", each) for each in tags[:3]],
             )
-        except UsageError as error:
-            which = ["--wu", str(wu)] if node is None else [node]
-            error.next = [
-                command("gitmem", "mem", "promote", *which, "--tag", each)
-                for each in node_fields.TAXONOMY[:3]
-            ]
-            raise
+        word = known[0]
     found = Promoted(tag=word, dry_run=dry_run)
     found.warnings = [*filter(None, [caller.remark])]
     lines: list[tuple[str, bytes]] = []

@@ -196,6 +196,15 @@ def test_summaries_of_a_unit_are_promoted_whatever_their_lifecycle(store: Store,
     assert again.commit is None
 
 
+def test_without_a_tag_all_nodes_need_the_same_one(store: Store) -> None:
+    """What one summary of a unit is says nothing of the others."""
+    note(store, type="summary", wu="WU-7", tags=["faq"])
+    note(store, type="summary", wu="WU-7")
+    with pytest.raises(UsageError, match="Missing taxonomy tag") as refused:
+        knowledge.promote(store, me(store), wu="WU-7")
+    assert refused.value.next == ["gitmem mem promote --wu WU-7 --tag faq"]
+
+
 def test_dry_run_writes_nothing(store: Store) -> None:
     source = note(store)
     lines = bodies(store)
