@@ -138,7 +138,7 @@ def archive(workbench: Workbench) -> list[Figure]:
         with workbenches.open_log(copy, caller, now=lambda: workbenches.now() + LATER) as log:
             log.store.db()
             before = _commits(workbench, copy)
-            took = time_here(partial(log.memory.archive, force=True))
+            took = time_here(log.memory.archive)
             (archived,) = log.store.db().execute("SELECT count(*) FROM node WHERE state = 2").fetchone()
         assert (archived, _commits(workbench, copy)) == (count, before + 1)
         shutil.rmtree(copy)

@@ -50,7 +50,7 @@ def everyday(workbench: Workbench) -> list[Figure]:
     reader = workbenches.start(memory, "Everyday")
     commands: dict[str, Callable[[], list[str]]] = {
         "reply": lambda: ["reply", next(unanswered), "The boundary is right as it is."],
-        "gate": lambda: ["gate", "--wu", "WU-1", "--new"],
+        "gate": lambda: ["gate", "--wu", "WU-1"],
         "whoami": lambda: ["whoami"],
         "thread": lambda: ["thread", thread],
         "mem create": lambda: ["mem", "create", "The index is rebuilt where its version differs."],

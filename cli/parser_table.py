@@ -57,7 +57,7 @@ COMMANDS = {
     'mem ready': 'memory:ready --wu= --type= --limit=',
     'mem search': 'memory:search text+ --wu= --type= --tag=* --path= --limit= --include-archived',
     'mem context': 'memory:context --wu= --max-size= --no-roster --track-access --as-of=',
-    'mem recover': 'memory:recover --session= --wu=',
+    'mem recover': 'memory:recover --session= --wu= --max-size=',
     'mem profile': 'memory:profile --limit= --tag=',
     'mem promote': 'memory:promote id? --wu= --tag= --dry-run',
     'mem summarize': 'memory:summarize --wu= --text=',

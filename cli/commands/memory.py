@@ -319,6 +319,7 @@ def recover(
         str | None, Option("--session", "ID", "The session to recover (default: yours).")
     ] = None,
     wu: NodeWu = None,
+    max_size: MaxSize = None,
 ) -> None:
     """Restore context after compaction. Print your session, its last checkpoint, later events, and the memory context."""
     from gitmem.memory import context as operation
@@ -328,7 +329,7 @@ def recover(
         at.caller() if session is None and wu is None else at.caller_if_any(),
         session=session,
         wu=named_unit(at, wu),
-        max_size=operation.MAX_SIZE,
+        max_size=number("--max-size", max_size, operation.MAX_SIZE),
     )
     _print_block(at, found)
 

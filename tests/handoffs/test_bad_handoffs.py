@@ -18,7 +18,6 @@ from gitmem.work import (
     give_handoff,
     handoffs,
     new_task,
-    task_decisions,
     task_rules,
     task_work,
 )
@@ -222,24 +221,6 @@ def test_a_long_checkpoint_of_a_peer_is_cut(work: Work) -> None:
 
 
 @pytest.mark.deep
-def test_twenty_handoffs_without_an_answer_are_enough(work: Work) -> None:
-    """Something runs away; withdrawing one makes room."""
-    from gitmem.memory import checkpoints
-
-    made = []
-    for number in range(20):
-        work.clock.forward(1_000_000)
-        if number:
-            checkpoints.checkpoint(work.here, work.bohr, f"step {number}", diff_stat=False)
-        made.append(give_handoff.hand_over(work.here, work.bohr, "Curie").task["task_id"])
-    work.clock.forward(1_000_000)
-    checkpoints.checkpoint(work.here, work.bohr, "one more", diff_stat=False)
-    with pytest.raises(UsageError, match="20 of your handoffs have no answer"):
-        give_handoff.hand_over(work.here, work.bohr, "Curie")
-    task_decisions.cancel(work.here, work.bohr, made[0])
-    assert give_handoff.hand_over(work.here, work.bohr, "Curie").recorded
-
-
 def test_a_task_that_is_over_is_not_handed_over(work: Work) -> None:
     """A peer's earlier line with the id of the end that Bohr reported, and one that asks Bohr for work in Planck's name, are no records."""
     done = task_work.report(work.here, work.bohr, work.task_id, "completed", "12 cases")

@@ -227,14 +227,14 @@ def test_an_answer_that_cannot_be_written_leaves_the_signal_unread(told: Told, t
     assert "| The parser drops tabs" in agent.reads("Stop")
 
 
-def test_a_full_disk_shows_it_once_and_records_it_later(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The receipt can't be written: what was shown is not shown at every call from now on."""
+def test_on_a_full_disk_no_hook_shows_it_at_every_call(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The receipt can't be written: no flag starts a hook until the next signal, which brings it once more."""
     with monkeypatch.context() as patch:
         at(patch, "write", "*/wal/*", full)
         assert "| The parser drops tabs" in told.hook("PostToolUse").out
         assert "No space left" in told.error
-        assert told.is_silent(told.hook("PostToolUse"))
-        assert told.is_silent(told.hook("Stop"))
+        assert not list((told.state / "flags").iterdir())
+    assert "| The parser drops tabs" in told.hook("PostToolUse").out
     assert told.is_silent(told.hook("PostToolUse"))
     assert told.desk("inbox", "--count", session=told.ours).out == "0\n"
 

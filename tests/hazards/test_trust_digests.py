@@ -44,10 +44,23 @@ def _signal(**fields: object) -> bytes:
 
 
 WRONG: dict[str, Callable[[str], list[bytes]]] = {
-    "invalid-record": lambda _: [_signal(signal_id="sig-0000000000000000000000")],
     "swapped-content": lambda of: [_signal(signal_id="sig-0001", reply_to=of, answers_digest=NOBODYS)],
     "two-contents": lambda _: [_signal(signal_id="sig-0001"), _signal(signal_id="sig-0001", message="y")],
 }
+
+
+def test_an_invalid_record_is_a_note(ring: Ring) -> None:
+    """Nothing that this user runs writes one: whoever signed it writes it again."""
+    hub, planck, _ = ring
+    lines = [addressed(_signal(signal_id="sig-0000000000000000000000"), ANNA)]
+    hub.push(*lines, attest(lines, ANNA))
+    planck.sync()
+    said = planck("doctor", "--json")
+
+    assert said.status == 0, said
+    assert [each["severity"] for each in said.json["findings"] if each["code"] == "invalid-record"] == [
+        "note"
+    ]
 
 
 @pytest.mark.parametrize("code", [*WRONG, "nodes"])

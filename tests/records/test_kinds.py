@@ -78,8 +78,9 @@ print(json.dumps([found, more]))
 """
 TOOL = """
 import json
-from cli.mcp import server
-print(json.dumps(server.Server(None)._ours["signal"].parameters["properties"]["if_late"]))
+from cli.mcp import calls, server, tools
+served = server.Server(calls.ToolCalls(None, None, None, tools.NAMES), fields=False)
+print(json.dumps(served._ours["signal"].parameters["properties"]["if_late"]))
 """
 Do = Callable[..., Any]
 

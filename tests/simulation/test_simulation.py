@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmem.agents import addressing
+from gitmem.agents import presence
 from gitmem.git import packs
 from gitmem.log import ref_checks, tree_union
 from gitmem.order import task
@@ -135,7 +135,7 @@ UNGUARDED = {
         5,
     ),
     "trees whose names nobody looks at": (
-        [(ref_checks.RefCheck, "_check_objects", lambda *args: True)],
+        [(ref_checks.RefCheck, "_check_trees", lambda *args: True)],
         "hostile_tree",
         128,
     ),
@@ -155,7 +155,7 @@ UNGUARDED = {
         10,
     ),
     "tasks that anybody ends": ([(task, "may_decide", lambda *args: True)], "meddle", 8),
-    "roles of who has no writer": ([(addressing, "is_of_somebody", lambda *args: True)], "bring_in", 14),
+    "roles of who has no writer": ([(presence, "is_of_somebody", lambda *args: True)], "bring_in", 14),
 }
 """What is taken out, what the adversary does most often then, and a seed that went wrong when this was written: it is tried first."""
 
