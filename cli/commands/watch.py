@@ -70,7 +70,7 @@ def run(
     try:
         child = subprocess.Popen(
             ["sh", "-c", command], cwd=folder, env={**os.environ, **environment}, stdin=subprocess.PIPE,
-            stdout=sys.stderr if sys.stderr is not None else subprocess.DEVNULL, start_new_session=True,
+            stdout=subprocess.DEVNULL if sys.stderr is None else 2, start_new_session=True,
         )  # fmt: skip
     except OSError as error:
         return f"cannot start it ({error.strerror})"
