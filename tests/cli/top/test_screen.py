@@ -98,6 +98,14 @@ class Screen:
             assert time.monotonic() < deadline, f"waited in vain; status: {self.status}"
             await self.pilot.pause(0.02)
 
+    async def click(self, where: str, offset: tuple[int, int], what: Callable[[], object]) -> None:
+        """Click until something is so: between two drawings of a list a click hits no row."""
+        deadline = time.monotonic() + WAIT_MAX_SECONDS
+        while not what():
+            assert time.monotonic() < deadline, f"clicked in vain; status: {self.status}"
+            await self.pilot.click(where, offset=offset)
+            await self.pilot.pause(0.5)
+
     async def open(self, key: str = "enter") -> None:
         """Open the row under the cursor and wait until it is shown."""
         before = self.app.pane.detail
@@ -465,12 +473,10 @@ def test_it_follows_the_log_and_the_mouse(run: Run, desk: Screen) -> None:
         assert screen.rows("threads") == []
         root = screen.say("hello", to=["Curie"])
         await screen.until(lambda: screen.rows("threads") == ["hello"])
-        await screen.pilot.click("#threads", offset=(5, 2))
-        await screen.until(lambda: "| hello" in screen.text())
+        await screen.click("#threads", (5, 2), lambda: "| hello" in screen.text())
         screen.say("and more", reply_to=root)
         await screen.until(lambda: "| and more" in screen.text())
-        await screen.pilot.click("#tabs", offset=(14, 0))
-        await screen.until(lambda: screen.app.active == "agents")
+        await screen.click("#tabs", (14, 0), lambda: screen.app.active == "agents")
         await screen.open()
         name = (
             "Planck (claude:architect:shop)"
