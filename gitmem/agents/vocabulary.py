@@ -389,7 +389,7 @@ def _text_of(top: str, path: str) -> str | None:
 
     Raises:
         OSError: It cannot be read.
-        ValueError: It is no text, or none of the work tree.
+        ValueError: The file is not text, or lies outside of the work tree.
     """
     real = work_tree_files.resolve(top, path)
     return work_tree_files.read_text(real, FILE_BYTES_MAX) if real is not None else None

@@ -662,7 +662,7 @@ class CloneKey(Struct):
         path: The path of the file.
         mac: The key; None if this process has no usable one.
         damage: Why the file must not be used, as a sentence without its full stop; "" if it is usable.
-        is_missing: Whether there is no file.
+        is_missing: Whether the file does not exist.
         is_exposed: Whether others than its owner may read it.
     """
 

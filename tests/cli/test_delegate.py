@@ -128,7 +128,7 @@ def test_a_role_that_nobody_holds_gets_the_task_and_no_signal(run: Run, start: S
 def test_a_message_about_a_task_that_nobody_has_taken_reaches_whom_it_was_asked_of(
     run: Run, start: Start, to: str
 ) -> None:
-    """It is in the inbox, after the request; who reads both takes the task as it is meant now."""
+    """The inbox shows it after the request, so an agent knows of the change before it takes the task."""
     planck, bohr = start("Planck"), start("Bohr", "--role", "implementer/test")
     task = run("delegate", "Write the tests", "--to", to, "--json", session=planck).json["task"]
     said = run("task", "message", task["task_id"], "Only for parse()", "--json", session=planck)

@@ -514,8 +514,8 @@ def test_a_cautious_client_need_not_ask_before_tools_that_stay_in_the_repository
     } == {"mem"}
 
 
-def test_a_tool_tells_that_work_is_done_and_accepts_a_new_work_unit(serve: Serve, shop: Path) -> None:
-    """As `mem checkpoint --done` and `gate --new`; the library's gate takes `new`, too."""
+def test_a_tool_tells_that_work_is_done_and_refuses_an_unknown_work_unit(serve: Serve, shop: Path) -> None:
+    """As `mem checkpoint --done` and `gate` do; the library's gate, too."""
 
     async def talk() -> None:
         async with serve() as one, serve() as two:
