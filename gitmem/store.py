@@ -808,8 +808,9 @@ class SecondStore(Struct):
     def __enter__(self) -> Store:
         store = self._store
         elsewhere, read = store.wal_folders
+        git = open_port(store.repo, long_lived=store.git.is_long_lived)
         found = Store(
-            store.repo, open_port(store.repo, long_lived=False), store.domain, machine=store.machine, now=store.now, random=store.random,
+            store.repo, git, store.domain, machine=store.machine, now=store.now, random=store.random,
             commit_after=store.commit_after, wal_elsewhere=elsewhere, wals_read=read, progress=store.progress,
             keys_folder=store.key_places[0], key_file=store.key_places[1],
         )  # fmt: skip

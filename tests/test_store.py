@@ -192,3 +192,11 @@ def test_an_index_in_memory_serves_other_threads_too(repo: Path) -> None:
 
     assert (found, store.index.writable) == ((0,), False)
     store.close()
+
+
+def test_a_second_store_reads_git_as_the_first(repo: Path) -> None:
+    """A sync of the library works through a second store, and reads the same trees again and again."""
+    log = opened(repo)
+    assert log.store.git.is_long_lived
+    with log.store.second() as own:
+        assert own.git.is_long_lived

@@ -249,6 +249,8 @@ class Git(Project):
         KeyError: from every method that reads an object, if it is missing, damaged or of another kind.
     """
 
+    is_long_lived = False  # whether it keeps what it has read, for a process that reads often
+
     def __init__(self, common: str) -> None:
         self.common = common
         self._child: Popen[bytes] | None = None
@@ -546,6 +548,8 @@ OBJECTS_BYTES_MAX = 8 * 1024 * 1024
 
 class DulwichGit(Git):
     """One repository, read in process. Not thread-safe. A sync reads the same few trees, commits and files repeatedly."""
+
+    is_long_lived = True
 
     def __init__(self, common: str) -> None:
         super().__init__(common)

@@ -146,6 +146,7 @@ def _remotes(repo: Repo) -> list[str]:
 class _LazyGit(Struct):
     """A port that opens git only for queries that ref files cannot answer: most commands make none."""
 
+    is_long_lived = False
     _repo: Repo
     _opened: Git | None = None
 
