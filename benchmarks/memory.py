@@ -125,7 +125,7 @@ def _by_fts5(log: Log, question: str) -> None:
 def archive(workbench: Workbench) -> list[Figure]:
     """Measure an archive pass over a fully decayed memory, against reading and writing all lines once."""
     count = workbench.size.nodes
-    where = nodes.memory(workbench, f"memory-to-archive-{count}", count, project=False)
+    where = nodes.memory(workbench, f"memory-to-archive-{count}", count, kept=False)
     caller = workbenches.start(where, "Archivist")
     lines = os.path.join(workbench.folder, "nodes.jsonl")
     with workbenches.open_log(where, caller) as log, open(lines, "wb") as file:

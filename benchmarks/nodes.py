@@ -55,13 +55,18 @@ def content(dice: random.Random) -> str:
     return text.replace(" ", "\n", dice.choice((0, 0, 0, 1)))
 
 
-def nodes(count: int, *, project: bool = True, seed: int = 3) -> Iterator[Mapping[str, object]]:
+def nodes(count: int, *, kept: bool = True, seed: int = 3) -> Iterator[Mapping[str, object]]:
     """Yield arguments for `append_many`.
 
     Of ten nodes, one belongs to `WU`, one to the project, and the rest to other work units.
+
+    Args:
+        kept: Also yield what no archive pass takes: nodes of the project, checkpoints, P0 and P1.
     """
     dice = random.Random(seed)
-    types, weights = list(TYPES), list(TYPES.values())
+    kinds = {name: share for name, share in TYPES.items() if kept or name != "checkpoint"}
+    types, weights = list(kinds), list(kinds.values())
+    priorities = [each for each in PRIORITIES if kept or each not in ("P0", "P1")]
     for number in range(count):
         found: dict[str, object] = {
             "content": content(dice),
@@ -71,13 +76,13 @@ def nodes(count: int, *, project: bool = True, seed: int = 3) -> Iterator[Mappin
         }
         if number % 10 == 0:
             found["wu"] = WU
-        elif number % 10 == 1 and project:
+        elif number % 10 == 1 and kept:
             found["lifecycle"] = "project"
         if number % 10 == dice.randint(0, 9):
             found["paths"] = [file(dice.randrange(FILES))]
         if dice.random() < 0.3:
             found["tags"] = [dice.choice(TAGS)]
-        priority = dice.choice(PRIORITIES)
+        priority = dice.choice(priorities)
         yield {**found, "priority": priority} if priority else found
 
 
@@ -86,10 +91,13 @@ def file(number: int) -> str:
     return f"part{number % 5}/file{number}.py"
 
 
-def memory(workbench: Workbench, name: str, count: int, *, project: bool = True) -> str:
+def memory(workbench: Workbench, name: str, count: int, *, kept: bool = True) -> str:
     """Return a repository with this many nodes of the last two months and an up-to-date index.
 
     It is created once for each name.
+
+    Args:
+        kept: As for `nodes`.
     """
     where = os.path.join(workbench.folder, name)
     if os.path.isdir(where):
@@ -99,7 +107,7 @@ def memory(workbench: Workbench, name: str, count: int, *, project: bool = True)
         _change(workbench, where, number, "the first form")
     _commit(workbench, where, "Add the files")
     caller = workbenches.start(where, "Writer")
-    every = nodes(count, project=project)
+    every = nodes(count, kept=kept)
     span = workbenches.now() - workbenches.START
     at = workbenches.START
 
