@@ -66,11 +66,9 @@ def everyday(workbench: Workbench) -> list[Figure]:
 
 def _conversations(workbench: Workbench, where: str, session: str) -> tuple[Sequence[str], str]:
     """Create signals that a session has read, one for each reply, and a thread of a few signals."""
-    speaker = workbenches.start(where, "Speaker")
+    speaker = workbenches.start(where, "Speaker", "WU-1")
     with workbenches.open_log(where, speaker) as log:
-        sent = [
-            log.signals.send(TEXT, to=[session], wu="WU-1").signal for _ in range(workbench.size.rounds + 2)
-        ]
+        sent = [log.signals.send(TEXT, to=[session]).signal for _ in range(workbench.size.rounds + 2)]
         first = str(sent[0]["signal_id"])
         for _ in range(THREAD_SIGNALS - 1):
             log.signals.send(TEXT, to=[session], thread=first)

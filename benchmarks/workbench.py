@@ -145,10 +145,10 @@ def environment(folder: str) -> dict[str, str]:
     return {**kept, "HOME": folder, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 
 
-def start(where: str, name: str) -> str:
-    """Start a session of an agent in a repository; return its id."""
+def start(where: str, name: str, wu: str | None = None) -> str:
+    """Start a session of an agent in a repository, perhaps on a work unit; return its id."""
     with open_log(where) as log:
-        return str(log.sessions.start(name=name, agent_identity=identity(name)).session_id)
+        return str(log.sessions.start(name=name, agent_identity=identity(name), wu=wu).session_id)
 
 
 def identity(name: str) -> str:
