@@ -23,6 +23,8 @@ GROUPS = {
     "convergence": ("whether all recipients agree", "gitmem.conformance.test_convergence"),
     "signing": ("whose line is whose, and what is forgotten", "gitmem.conformance.test_signing"),
 }
+# What a bus of signals alone can do: docs/spec-core.md. `-m core` runs these groups.
+CORE = ("visibility", "routing", "fields", "receipt", "convergence")
 # A2A.V1: published; gitmem: gitmem's decisions where A2A.V1 has no rule.
 SOURCES = ("A2A.V1", "gitmem")
 _QUOTE = re.compile(rf"({'|'.join(map(re.escape, SOURCES))}): “(.+?)”", re.DOTALL)

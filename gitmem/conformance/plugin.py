@@ -32,8 +32,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker `decided`, and import the factory unless only the contract is printed."""
+    """Register the markers, and import the factory unless only the contract is printed."""
     config.addinivalue_line("markers", "decided: checks a rule that gitmem adds to A2A.V1.")
+    config.addinivalue_line("markers", "core: checks a rule of the core, docs/spec-core.md.")
     if not config.option.contract:
         config.stash[_FACTORY] = _factory(config.option.adapter)
 
@@ -61,12 +62,15 @@ def _factory(named: str | None) -> Factory:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the cases of gitmem's own decisions, before `-m` selects: other buses run `-m "not decided"`."""
+    """Mark the cases of the core and of gitmem's own decisions, before `-m` selects."""
+    core = [case_setup.GROUPS[group][1] for group in case_setup.CORE]
     for item in items:
         if not (isinstance(item, pytest.Function) and item.module.__name__.startswith(__package__ or "")):
             continue
         if case_setup.Case("", item.name, item.function).source != "A2A.V1":
             item.add_marker("decided")
+        if item.module.__name__ in core:
+            item.add_marker("core")
 
 
 @pytest.fixture
