@@ -184,12 +184,15 @@ def main() -> int:
         "--packages", default=",".join(PACKAGES), metavar="A,B", help="whose docstrings to take"
     )
     asked = parser.parse_args()
-    print("| what | nodes | questions | ranking | recall@5 | MRR |\n|---|--:|--:|---|--:|--:|")
+    print(
+        "| what | nodes | questions | ranking | recall@5 | recall@5 of sessions | MRR |\n|---|--:|--:|---|--:|--:|--:|"
+    )
     for name, texts, scores in _measurements(asked):
         questions = next(iter(scores.values())).questions
         head = f"| {name} | {texts:,} | {questions:,}"
         for ranking, score in scores.items():
-            print(f"{head} | {ranking} | {score.recall:.3f} | {score.rank:.3f} |", flush=True)
+            sessions = "" if score.recall_sessions is None else f"{score.recall_sessions:.3f}"
+            print(f"{head} | {ranking} | {score.recall:.3f} | {sessions} | {score.rank:.3f} |", flush=True)
             head = "| | | "
         show_progress(f"{name}: done")
     return 0

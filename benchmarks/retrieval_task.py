@@ -16,6 +16,7 @@ from gitmem.memory.fts import STOP
 SEED = 7
 QUESTIONS_MAX = 1_000
 SHOWN = 10
+READ_ON = 50  # places in which the first five sessions are looked for
 DAY = 24 * 3600 * 1_000_000
 FOREVER = 10**30
 OURS = "**`mem search`**"
@@ -54,29 +55,46 @@ class Task:
 
 
 class Score:
-    """Sums over questions: the share of what is meant among the first five, and 1 / the place of the first of it."""
+    """Sums over questions: the share of what is meant among the first five, and 1 / the place of the first of it.
+
+    Where texts belong to sessions, also the share of the sessions that are meant among the first five sessions, each at the
+    place of its first text.
+    """
 
     def __init__(self) -> None:
         self.questions = 0
         self.within = 0.0
         self.reciprocal = 0.0
+        self.within_sessions: float | None = None
 
-    def add(self, got: Sequence[int], meant: Collection[int]) -> None:
-        """Add a question, with the ranked texts and those that are meant."""
+    def add(self, got: Sequence[int], meant: Collection[int], sessions: Sequence[str | None] = ()) -> None:
+        """Add a question, with the ranked texts, those that are meant, and the session of each text."""
         self.questions += 1
         self.within += sum(number in meant for number in got[:5]) / len(meant)
-        self.reciprocal += next((1 / place for place, number in enumerate(got, 1) if number in meant), 0)
+        places = enumerate(got[:SHOWN], 1)
+        self.reciprocal += next((1 / place for place, number in places if number in meant), 0)
+        if any(sessions):
+            first = list(dict.fromkeys(sessions[number] for number in got))[:5]
+            wanted = {sessions[number] for number in meant}
+            self.within_sessions = (self.within_sessions or 0) + len(wanted.intersection(first)) / len(wanted)
 
     def merge(self, other: Score) -> None:
         """Add the questions of another task."""
         self.questions += other.questions
         self.within += other.within
         self.reciprocal += other.reciprocal
+        if other.within_sessions is not None:
+            self.within_sessions = (self.within_sessions or 0) + other.within_sessions
 
     @property
     def recall(self) -> float:
         """Recall among the first five."""
         return self.within / self.questions
+
+    @property
+    def recall_sessions(self) -> float | None:
+        """Recall of sessions among the first five sessions; None where texts have none."""
+        return None if self.within_sessions is None else self.within_sessions / self.questions
 
     @property
     def rank(self) -> float:
@@ -90,7 +108,7 @@ def measure(task: Task, *, only: Collection[str] | None = None) -> dict[str, Sco
     Args:
         only: The names of the rankings to measure; None measures all.
     """
-    newest = sorted(range(len(task.texts)), key=lambda number: -task.times[number])[:SHOWN]
+    newest = sorted(range(len(task.texts)), key=lambda number: -task.times[number])[:READ_ON]
     with tempfile.TemporaryDirectory(prefix="gitmem-retrieval-") as folder:
         number_of = _write(task, folder)
         now = max(task.times) + task.asked_after
@@ -99,7 +117,7 @@ def measure(task: Task, *, only: Collection[str] | None = None) -> dict[str, Sco
             def ours(**options: Any) -> Ranking:
                 return lambda question: [
                     number_of[hit.node.id]
-                    for hit in search.recall(log.store, question, limit=SHOWN, **options)
+                    for hit in search.recall(log.store, question, limit=READ_ON, **options)
                 ]
 
             rankings = {
@@ -117,7 +135,7 @@ def measure(task: Task, *, only: Collection[str] | None = None) -> dict[str, Sco
 def _score(task: Task, ranking: Ranking) -> Score:
     score = Score()
     for question, meant in task.sampled():
-        score.add(ranking(question), meant)
+        score.add(ranking(question), meant, task.sessions)
     return score
 
 
@@ -152,7 +170,7 @@ def _plain(texts: Sequence[str], tokenizer: str, ignored: Collection[str] = ()) 
         words = [word for word in asked if word.lower().strip("?.,!'\"") not in ignored] or asked
         quoted = " OR ".join('"' + word.replace('"', '""') + '"' for word in words)
         rows = db.execute(
-            "SELECT rowid FROM plain WHERE plain MATCH ? ORDER BY rank LIMIT ?", (quoted, SHOWN)
+            "SELECT rowid FROM plain WHERE plain MATCH ? ORDER BY rank LIMIT ?", (quoted, READ_ON)
         )
         return [row for (row,) in rows]
 

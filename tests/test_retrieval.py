@@ -98,3 +98,14 @@ def test_a_score_is_the_share_of_what_is_meant() -> None:
 
     assert score.recall == (0.5 + 1) / 2
     assert score.rank == (0.5 + 1) / 2
+    assert score.recall_sessions is None
+
+
+def test_a_session_counts_at_the_place_of_its_first_text() -> None:
+    """Sessions are counted apart from texts: five of them can have many more texts than five."""
+    score, sessions = Score(), [f"session {number // 2}" for number in range(14)]
+
+    score.add([0, 1, 2, 3, 4, 6, 8, 10], {9, 13}, sessions)
+
+    assert score.recall == 0
+    assert score.recall_sessions == 0.5
