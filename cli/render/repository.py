@@ -128,7 +128,9 @@ def doctor(found: Report) -> list[str]:
             each.command and [f"  do: {sanitize(command)}" for command in with_options([each.command])],
         )
     fixed = f", {found.fixed} fixed" if found.fixed else ""
-    head = paint("No problems found", "good") if found.healthy else paint("Problems found", "bad")
+    notes = sum(each.state != "fixed" for each in found.findings)
+    good = f"Nothing is damaged; {plural(notes, 'note')} above" if notes else "No problems found"
+    head = paint(good, "good") if found.healthy else paint("Problems found", "bad")
     key = f"; the key of {found.writer} writes here" if found.writer else ""
     hooks = hooks_status(found.hooks) if found.hooks is not None else []
     return [*lines, *hooks, *wrapped(f"{head}{fixed}; checked {looked}{key}")]

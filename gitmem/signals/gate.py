@@ -298,8 +298,8 @@ def unchecked(store: Store) -> GateUnchecked:
     )
     reason = f"{where}, and {WU.key} is not set; signals were not checked, and the push continues."
     named = session_view.unit_keys_in(branch or "")
-    setting = ["git", "config", WU.key, named[0] if named else "WU-123"]
-    return GateUnchecked(wu_id=None, reason=reason, next=[command(*setting)])
+    setting = [command("git", "config", WU.key, named[0])] if named else ["gitmem gate --help"]
+    return GateUnchecked(wu_id=None, reason=reason, next=setting)
 
 
 def unknown_pusher(wu: str) -> GateUnchecked:

@@ -141,7 +141,8 @@ def seal_task(store: Store, caller: Caller, task_id: str, *, give_up: str | None
     if not fields.get("state"):
         refuse(task, task_rules.withdraw(task))
         fields = {"state": "failed", "reason": give_up}
-    found = write(store, caller, task, "seal", fields, "accepts the result of", deferred=True)
+    what = "the result" if fields["state"] == "completed" else "the end"
+    found = write(store, caller, task, "seal", fields, f"accepts {what} of", deferred=True)
     _delete_fence(store, task)
     return found
 

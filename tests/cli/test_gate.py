@@ -130,11 +130,11 @@ def test_before_a_push_the_branch_says_which_work_unit(
     run: Run, asked: dict[str, str], git: Git, repo: Path
 ) -> None:
     """Where there is none the answer says that nothing was checked; silent where nothing stands in the way."""
-    for branch, names in (("main", "WU-123"), ("lane/wu-8-other", "WU-8")):
+    for branch, after in (("main", "gitmem gate --help"), ("lane/wu-8-other", "git config gitmem.wu WU-8")):
         git("checkout", "--quiet", "-B", branch, cwd=repo)
         unchecked = run("gate", "--pre-push", session=asked["curie"])
         assert unchecked.status == 0 and "not checked" in unchecked.out, unchecked
-        assert branch in unchecked.out and f"next: git config gitmem.wu {names}" in unchecked.out
+        assert branch in unchecked.out and f"next: {after}\n" in unchecked.out
         answer = run("gate", "--pre-push", "--json", session=asked["curie"]).json
         assert answer["open"] is True and answer["wu_id"] is None and answer["reason"]
     git("checkout", "--quiet", "-b", "lane/wu-7-prices", cwd=repo)
