@@ -14,6 +14,7 @@ import time
 from .. import local_files
 from ..errors import UsageError
 from ..outcome import Struct
+from ..repo import read_small
 from ..settings import KEY
 from ..text.digests import sha256
 from . import port, processes
@@ -365,6 +366,22 @@ def remotes(common: str) -> list[str]:
 def has_remote(common: str) -> bool:
     """Return whether git's configuration has a remote with a URL, see `Store.has_remote`."""
     return _cached_config(common).read().has_remote
+
+
+def included_for_folder(common: str) -> list[str]:
+    """Return the files that a repository's own configuration includes only for its git folder, as CI does with credentials."""
+    found: dict[str, None] = {}
+    if b"gitdir" in read_small(os.path.join(common, "config")).lower():
+        out = processes.run(
+            common, ["config", "-z", "--show-scope", "--show-origin", "--list"], check=False
+        ).out
+        rows = [(origin.removeprefix(_FILE), key, value) for origin, key, value in _rows(out)]
+        origins = {origin for origin, _, _ in rows}
+        for origin, key, value in rows:
+            path = os.path.join(os.path.dirname(origin), value)
+            if key.startswith("includeif.gitdir") and path in origins:
+                found[path] = None
+    return list(found)
 
 
 def ssh_without_prompts(common: str) -> dict[str, str]:

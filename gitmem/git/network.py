@@ -12,7 +12,7 @@ import time
 from ..errors import RemoteError, StoreError
 from . import fetch as fetching
 from . import plumbing, processes
-from .config import scrubbed, ssh_without_prompts, without_credentials
+from .config import included_for_folder, scrubbed, ssh_without_prompts, without_credentials
 from .files import FENCES
 
 TYPE_CHECKING = False
@@ -127,10 +127,14 @@ class GitNetwork:
         self, into: fetching.Incoming, url: str, prefix: str, timeout: float
     ) -> dict[str, tuple[str, str]]:
         limits = fetching.WITHOUT_LIMITS if self.unlimited else self.limits
+        # Git fetches in a folder of ours, for which such a condition does not hold.
+        included = [
+            word for path in included_for_folder(self.common) for word in ("-c", f"include.path={path}")
+        ]
 
         def ask(args: Sequence[str], given: bytes, seconds: float, most: int | None) -> processes.Result:
             return self._start(
-                into.folder, [*_QUIET_CONFIG, *plumbing.DURABLE, *into.config(), *args], min(seconds, timeout), given,
+                into.folder, [*_QUIET_CONFIG, *plumbing.DURABLE, *into.config(), *included, *args], min(seconds, timeout), given,
                 variables=into.variables(limits), file_max=most,
             )  # fmt: skip
 

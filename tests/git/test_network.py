@@ -286,6 +286,21 @@ def test_instead_of_applies(common: str, hub: Path, repo: Path, git: Run) -> Non
     assert fetched(common, url) == {BRANCH: oid}
 
 
+def test_what_ci_configures_for_the_git_folder_alone_applies(
+    common: str, hub: Path, repo: Path, git: Run, tmp_path: Path
+) -> None:
+    """Actions of GitHub keep credentials so; git fetches in a folder of ours, for which the condition does not hold."""
+    (oid,) = chain(common, 1)
+    git("push", "--quiet", str(hub), f"{oid}:{BRANCH}", cwd=repo)
+    for name, folder in (("this", Path(common)), ("other", tmp_path / "other")):
+        (tmp_path / name).write_text(f'[url "{hub}"]\n\tinsteadOf = {name}:hub\n')
+        git("config", f"includeIf.gitdir:{folder.resolve()}.path", str(tmp_path / name), cwd=repo)
+
+    assert fetched(common, "this:hub") == {BRANCH: oid}
+    with pytest.raises(RemoteError):
+        fetched(common, "other:hub")
+
+
 @pytest.mark.parametrize(
     ("name", "is_one"), [("gitmem", False), ("gitmem-outbox-1", False), ("gitmem2", True), ("a/gitmem", True)]
 )
