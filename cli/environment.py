@@ -154,6 +154,11 @@ MARKERS = (
     ("CODEX_SANDBOX_NETWORK_DISABLED", "codex"), ("GEMINI_CLI", "gemini"), ("CURSOR_AGENT", "cursor"),
     ("OPENCODE", "opencode"), ("CLINE_ACTIVE", "cline"), ("COPILOT_CLI", "copilot"), ("AI_AGENT", ""),
 )  # fmt: skip
+# The variables in which CI passes the branch to merge into and the one to merge.
+_MERGED = (
+    ("GITHUB_BASE_REF", "GITHUB_HEAD_REF"),
+    ("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "CI_MERGE_REQUEST_SOURCE_BRANCH_NAME"),
+)
 _REPO_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR")
 _left: list[Store] = []  # stores of an ending process, referenced because an unreferenced store is closed
 IDENTITIES = ("GITMEM_AGENT_IDENTITY", "LUMENFLOW_AGENT_IDENTITY")
@@ -386,6 +391,27 @@ class Environment:
     def identity(self) -> str | None:
         """The agent identity in the first variable that has one."""
         return next((value for name in IDENTITIES if (value := variable(name))), None)
+
+    def merge_request(self) -> tuple[str, str | None]:
+        """Return the branch to merge into, and that to merge, if CI says it.
+
+        Raises:
+            UsageError: `no-target`.
+        """
+        for target, branch in _MERGED:
+            if found := variable(target):
+                return found, variable(branch)
+        names = " nor ".join(target for target, _ in _MERGED)
+        raise UsageError(
+            f"Neither {names} is set, so this is no job for a pull request or merge request. Nothing was checked.",
+            hint="Elsewhere, set the first one to the branch to merge into, such as GITHUB_BASE_REF=main.",
+            code="no-target",
+        )
+
+    @property
+    def job_summary(self) -> str | None:
+        """The file for the summary of a job on GitHub."""
+        return variable("GITHUB_STEP_SUMMARY")
 
     def is_nested(self, own: str | None) -> bool:
         """Return whether another agent has started the calling one, and has passed on the variables of its own client.

@@ -189,6 +189,13 @@ def gate(
         bool,
         Flag("--pre-push", "For git's pre-push hook: check the work unit of the branch, or of `gitmem.wu`."),
     ] = False,
+    ci: Annotated[
+        bool,
+        Flag(
+            "--ci",
+            "For CI: check proposals on the work unit of a pull request's branch, whoever they are to.",
+        ),
+    ] = False,
     paths: Annotated[list[str] | None, Argument("PATH", "Check claims on these paths instead.")] = None,
     anyway: Annotated[
         str | None, Option("--anyway", "REASON", "Pass claims on PATH; it is recorded.")
@@ -217,6 +224,10 @@ def gate(
                 code="usage",
             )
         return _before_push(at)
+    if ci:
+        if initiative or reason is not None:
+            raise UsageError("--ci takes no initiative and no reason.", code="usage")
+        return _before_merge(at, wu)
     at.store().asks_once = reason is None
     found = operation.check(
         at.store(),
@@ -256,6 +267,19 @@ def _before_push(at: Environment) -> int:
             if not found.open or found.warnings:
                 _print_answer(at, found, ["--as", caller.reader] if len(callers) > 1 else [])
     return status
+
+
+def _before_merge(at: Environment, wu: str | None) -> int:
+    """Check the merge gate, and append the answer to the summary of the job, if there is one."""
+    from gitmem.signals import merge_gate
+
+    target, branch = at.merge_request()
+    found = merge_gate.check(at.store(), target, branch, wu=wu)
+    at.answer(found, signals.merge_gate)
+    if at.job_summary is not None:
+        why = output.append_summary(at.job_summary, signals.merge_gate(found))
+        output.note([f"GITHUB_STEP_SUMMARY was not written: {why}."] if why else [])
+    return 0 if found.open else CLOSED
 
 
 def _print_unchecked(at: Environment, found: GateUnchecked) -> None:

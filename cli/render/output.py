@@ -130,6 +130,26 @@ def write_lines(lines: Sequence[str]) -> bool:
     return write("\n".join(lines))
 
 
+def append_summary(path: str, lines: Sequence[str]) -> str:
+    """Append lines to a file in Markdown, as they are and without colours; return why it could not be done, or ""."""
+    import re
+    import stat
+
+    text = re.sub("\x1b\\[[0-9;]*m", "", plain("\n".join(lines)))
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW)
+        with open(handle, "ab") as file:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                return "it is not a file"
+            file.write(f"\n{fence}text\n{text}\n{fence}\n".encode("utf-8", "backslashreplace"))
+    except OSError as error:
+        return f"it cannot be opened ({error.strerror})"
+    return ""
+
+
 def note(sentences: Sequence[str]) -> None:
     """Print notes on the answer to standard error."""
     for each in sentences:

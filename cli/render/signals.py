@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from gitmem.signals.gate import BlockingSignal, Gate, GateUnchecked
     from gitmem.signals.history import LogPage, ReceiptList, RecordDetail
     from gitmem.signals.inbox import Count, InboxResult
+    from gitmem.signals.merge_gate import MergeGate
     from gitmem.signals.threads import Converged, Party, Proposal, Standing, Thread
     from gitmem.signals.watch import WatchOwner
 
@@ -324,6 +325,25 @@ def gate(found: Gate) -> list[str]:
         ),
         [line for signal in found.signals for line in _delay_reason(signal)],
         rest(found.more, then=""),
+        notes(found.warnings),
+    )
+
+
+def merge_gate(found: MergeGate) -> list[str]:
+    """Return whether the merge gate is open, and the proposals."""
+    from gitmem.signals.merge_gate import is_open
+
+    waiting = sum(map(is_open, found.proposals))
+    word = paint("merge gate open", "good") if found.open else paint("merge gate closed", "bad")
+    about = f" on {', '.join(map(plain, found.wu_ids))}" if found.wu_ids else ""
+    return block(
+        f"{word}: {plural(waiting, 'open proposal') if waiting else 'no open proposal'}{about}",
+        [line for each in found.proposals for line in converged(each)],
+        [
+            f"not counted: {_proposal(each)}, {plain(each.by)}: {plain(found.target)} does not name its writer"
+            for each in found.uncounted
+        ],
+        rest(found.more, "proposal that does not count", then=""),
         notes(found.warnings),
     )
 

@@ -747,6 +747,15 @@ def threads_of_unit(db: sqlite3.Connection, unit: str, until: str, most: int) ->
     return [str(thread) for thread, _ in rows.fetchall()]
 
 
+def proposed_on(db: sqlite3.Connection, unit: str) -> list[tuple[str, str, str]]:
+    """Return thread, id and sender of each proposal in a thread with something on a work unit, the oldest first."""
+    return db.execute(
+        "SELECT s.thread, s.signal_id, s.sender FROM signal s JOIN line l ON l.id = s.line WHERE s.intent IN ('PROPOSE', 'COUNTER')"
+        " AND s.thread IN (SELECT thread FROM signal WHERE wu_id = ?) ORDER BY l.body",
+        (unit,),
+    ).fetchall()
+
+
 def in_threads_with(condition: str) -> str:
     """Return the condition on a row `s` of `signal` that a signal of its thread fulfils a condition."""
     return f"s.thread IN (SELECT s.thread FROM signal s JOIN line l ON l.id = s.line WHERE {condition})"

@@ -265,9 +265,13 @@ def names_had(
     yield from db.execute(query, (json_list(session_ids),))
 
 
-def units_of_checkout(store: Store) -> list[str]:
-    """Return the work units of the branch's name that the log knows; else the configured one or none."""
-    known = [wu for wu in units_named_by(store.branch() or "") if is_known_unit(store, wu)]
+def units_of_checkout(store: Store, branch: str | None = None) -> list[str]:
+    """Return the work units of the branch's name that the log knows; else the configured one or none.
+
+    Args:
+        branch: The branch; by default the one that is checked out.
+    """
+    known = [wu for wu in units_named_by(branch or store.branch() or "") if is_known_unit(store, wu)]
     return known or [*filter(None, [WU.value(store.settings())])]
 
 

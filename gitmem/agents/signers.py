@@ -1,6 +1,7 @@
 """The file `.gitmem/signers` of a work tree: which writers and SSH keys a project knows under which words, and SSH signatures.
 
-The file is untrusted, marks addresses as known and helps words that are ambiguous otherwise. No state is computed from it.
+The file is untrusted, marks addresses as known and helps words that are ambiguous otherwise. No state is computed from it. The merge gate of CI reads it
+from a commit of the target branch.
 Signatures are made and verified by the program `ssh-keygen`: without a terminal or a question, within a time, and in a folder of its own.
 """
 
@@ -120,16 +121,18 @@ def parse(text: str) -> tuple[list[Row], list[str]]:
 
 
 class Signers(Struct):
-    """The file of a work tree.
+    """The file of a work tree, or of a commit.
 
     Attributes:
-        path: Its path; None if there is none.
+        path: Its path, or how it is called; None if there is none.
         problems: Sentences about what of it does not count; they have no end.
+        is_cut: Whether it knows addresses, perhaps, that it was not asked about to the end.
     """
 
     path: str | None = None
     rows: list[Row] = []
     problems: list[str] = []
+    is_cut: bool = False
     _about: dict[str, list[Row]] = {}  # by words
     _signed: dict[str, list[bytes]] | None = None  # with a key of the file
     _verified: dict[tuple[str, bytes], bool] = {}
@@ -177,6 +180,7 @@ class Signers(Struct):
         return self._verified[writer, signature]
 
     def _tell(self, problem: str) -> None:
+        self.is_cut = True
         if problem not in self.problems:
             self.problems.append(problem)
 
@@ -201,6 +205,32 @@ def read(store: Store) -> Signers:
         found.rows, found.problems = parse(work_tree_files.read_text(real))
     except OSError as error:
         found.problems = [f"It does not count: it cannot be read ({error.strerror})"]
+    except ValueError as error:
+        found.problems = [f"It does not count: {error}"]
+    return found
+
+
+def read_at(store: Store, commit: str, called: str) -> Signers:
+    """Return the file of a commit. Nothing that it contains makes this fail.
+
+    Args:
+        called: How the commit is called in sentences.
+    """
+    git, (folder, name) = store.git, FILE.split("/")
+    found = Signers(f"{FILE} of {called}")
+    try:
+        entry = git.tree(git.commit(commit).tree).get(folder)
+        entry = git.tree(entry.oid).get(name) if entry is not None and entry.is_tree else None
+        if entry is None:
+            return Signers()
+        kind, size = git.heads([entry.oid])[entry.oid]
+        if kind != "blob" or not entry.mode.startswith("100"):
+            raise ValueError("it is not a file")
+        is_small = size <= work_tree_files.FILE_MAX
+        text = work_tree_files.text_of(git.blob(entry.oid) if is_small else b"", size)
+        found.rows, found.problems = parse(text)
+    except KeyError:
+        found.problems = ["It does not count: its content is missing from this clone"]
     except ValueError as error:
         found.problems = [f"It does not count: {error}"]
     return found

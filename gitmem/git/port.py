@@ -271,6 +271,12 @@ class Git(Project):
         """Return the commit of a ref, or None."""
         return plumbing.tip_of(self.common, ref)
 
+    def remote_branch(self, remote: str, branch: str) -> str | None:
+        """Return the commit that a branch of a remote had at the last fetch; None without one, or if nothing can have that name."""
+        ref = f"refs/remotes/{remote}/{branch}"
+        is_name = processes.run(self.common, ["check-ref-format", ref], check=False).code == 0
+        return self.tip(ref) if is_name else None
+
     def refs(self, prefix: str) -> dict[str, str]:
         """Return every ref whose full name starts with `prefix` (which ends in `/`), with its target."""
         return plumbing.refs_below(self.common, prefix)

@@ -56,9 +56,14 @@ def read_text(real: str, most: int = FILE_MAX) -> str:
         if not stat.S_ISREG(about.st_mode):
             raise ValueError("it is not a file")
         data = file.read(most + 1) if about.st_size <= most else b""
-    if about.st_size > most or len(data) > most:
-        size = f"{most // FILE_MAX} MiB" if most >= FILE_MAX else f"{most // 1024} KiB"
-        raise ValueError(f"it is larger than {size}")
+    return text_of(data, max(about.st_size, len(data)), most)
+
+
+def text_of(data: bytes, size: int, most: int = FILE_MAX) -> str:
+    """Return the text of a file of this size, see `read_text`; of one that is too large the data may be missing."""
+    if size > most:
+        limit = f"{most // FILE_MAX} MiB" if most >= FILE_MAX else f"{most // 1024} KiB"
+        raise ValueError(f"it is larger than {limit}")
     if b"\0" in data:
         raise ValueError("it is binary")
     try:

@@ -82,7 +82,7 @@ def check(
     wu = wu if wu is not None or initiative is not None else caller.wu_id
     if not wu and not initiative:
         raise _no_unit()
-    unnamed = _unnamed_unit(store, wu) if wu is not None else None
+    unnamed = unnamed_unit(store, wu) if wu is not None else None
     if unnamed is not None and not push:
         raise unnamed
     about = [initiative] if initiative else initiatives_of(store.db(), wu or "")
@@ -125,7 +125,7 @@ def look(
         fold = known or thread.FoldedThread(thread_id, lines.load(thread_id) or {})
         for signal_id, readers in ids.items():
             signal = fold.signals.get(signal_id)
-            if signal is None or not _is_on(signal, fold.root, found):
+            if signal is None or not is_on(signal, fold.root, found.wu_id, found.initiatives):
                 continue
             if signal_id in unread or (signal_id in asked and fold.owes(readers, signal_id)):
                 why = "unread" if signal_id in unread else "unanswered"
@@ -151,14 +151,16 @@ def _by_id(rows: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     return found
 
 
-def _is_on(signal: ThreadSignal, root: ThreadSignal | None, found: Gate) -> bool:
-    """Return whether any line of a signal is on the work unit or the initiatives."""
+def is_on(
+    signal: ThreadSignal, root: ThreadSignal | None, unit: str | None, initiatives: Sequence[str] = ()
+) -> bool:
+    """Return whether any line of a signal is on a work unit or initiatives."""
     for line in signal.lines:
         record = records.read_kind("signal", line) or signal.record
         first = root.record if root is not None else record
         wu = record.get("wu_id") or first.get("wu_id")
         initiative = record.get("initiative_id") or first.get("initiative_id")
-        if (wu and unit_key(wu) == unit_key(found.wu_id)) or (initiative and initiative in found.initiatives):
+        if (wu and unit_key(wu) == unit_key(unit)) or (initiative and initiative in initiatives):
             return True
     return False
 
@@ -320,7 +322,7 @@ def _no_unit() -> UsageError:
     )
 
 
-def _unnamed_unit(store: Store, wu: str) -> UsageError | None:
+def unnamed_unit(store: Store, wu: str) -> UsageError | None:
     """Return the error about a work unit that no record names; None if one does.
 
     Raises:
