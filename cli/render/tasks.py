@@ -288,15 +288,26 @@ def _event(each: ShownTaskEvent, found: TaskDetail) -> list[str]:
 
 
 def _artifact(value: object) -> str | None:
-    """Return what is in an artifact, which a peer wrote: texts, and all else as JSON."""
-    import json
-
+    """Return what is in an artifact, which a peer wrote."""
     parts = value.get("parts") if isinstance(value, dict) else None
     if not isinstance(parts, list):
         return None
-    each = [part["text"] if isinstance(part, dict) and isinstance(part.get("text"), str) else
-            json.dumps(part.get("data", part) if isinstance(part, dict) else part, ensure_ascii=False) for part in parts]  # fmt: skip
+    each = [_part(part) for part in parts]
     return "\n".join(text if len(text) <= PART_SHOWN else f"{text[:PART_SHOWN]}…" for text in each)
+
+
+def _part(part: object) -> str:
+    """Return a part of an artifact: a text, the name and size of a file, and all else as JSON."""
+    import json
+
+    found = part if isinstance(part, dict) else {"data": part}
+    if isinstance(text := found.get("text"), str):
+        return text
+    if isinstance(raw := found.get("raw"), str):
+        size = f"{len(raw.rstrip('=')) * 3 // 4} bytes"
+        kind = f"{found['mediaType']}, " if found.get("mediaType") else ""
+        return f"{found.get('filename') or 'file'}: {kind}{size}"
+    return json.dumps(found.get("data", found), ensure_ascii=False)
 
 
 def row(each: TaskRow) -> tuple[str, ...]:

@@ -27,10 +27,12 @@ from a2a.utils.constants import TransportProtocol
 from a2a.utils.errors import A2AError
 from google.protobuf.json_format import MessageToDict
 
+from ..errors import UsageError
 from ..order.task import TERMINAL
+from ..work.task_work import ARTIFACT_MAX_BYTES
 from .a2a_files import Link
 from .a2a_tasks import DATA_TYPE, STATES, json_of, json_part, text_of
-from .worker import AuthNeededError, DirectAnswer, InputNeededError, TaskRejectedError
+from .worker import RESULT_MAX_BYTES, AuthNeededError, DirectAnswer, InputNeededError, TaskRejectedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ ANSWER_MAX_BYTES = 8 * 1024 * 1024
 PAUSES = (1.0, 2.0, 4.0)  # before each new connection to a server that has the task, after one was cut
 
 POLL_SECONDS = 2.0  # between two looks at a task that can't be subscribed to
+_BINDINGS = (TransportProtocol.JSONRPC.value, TransportProtocol.HTTP_JSON.value)
 _ENDS = [STATES[each] for each in TERMINAL]
 _ASKS = {STATES[each.state]: each for each in (InputNeededError, AuthNeededError)}
 
@@ -147,23 +150,28 @@ class RemoteTask:
 
     def result(self) -> str | Mapping[str, Any]:
         """Return the result of a task that has ended, an object if it is one; raise what ends it otherwise, or the question."""
+        said = self._text()
         if self.state == TaskState.TASK_STATE_COMPLETED:
-            if (
-                not self.said
-                and len(self._objects) == len(self._texts) == 1
-                and (found := next(iter(self._objects.values())))
-            ):
-                return found
-            return self.said or "\n\n".join("".join(texts) for texts in self._texts.values())
+            if len(self._objects) == len(self._texts) == 1:
+                (found,), (texts,) = self._objects.values(), self._texts.values()
+                if found and said == "".join(texts):
+                    return found
+            return said
         if self.state == TaskState.TASK_STATE_REJECTED:
-            raise TaskRejectedError(self.said)
+            raise TaskRejectedError(said)
         if self.state in _ASKS:
             asks = _ASKS[self.state]
             raise asks(
-                self.said or ("It asks to authenticate." if asks is AuthNeededError else "It asks for more.")
+                said or ("It asks to authenticate." if asks is AuthNeededError else "It asks for more.")
             )
         name = TaskState.Name(self.state).removeprefix("TASK_STATE_").lower().replace("_", "-")
-        raise RemoteError(f"{name}: {self.said}" if self.said else f"It ended as {name}.")
+        raise RemoteError(f"{name}: {said}" if said else f"It ended as {name}.")
+
+    def _text(self) -> str:
+        """Return all that the server says: what it said last, unless an artifact says the same, and its artifacts."""
+        artifacts = ["".join(texts) for texts in self._texts.values()]
+        said = self.said if self.said.strip() not in [each.strip() for each in artifacts] else ""
+        return _shortened("\n\n".join(filter(None, (said, *artifacts))), RESULT_MAX_BYTES)
 
     def _remember(self, id: str, context_id: str) -> None:
         """Remember the server's task: with it a later run goes on."""
@@ -185,20 +193,22 @@ class RemoteTask:
             return
         self._recorded[artifact.artifact_id] = content
         texts = self._texts.setdefault(artifact.artifact_id, [])
+        self._objects.pop(artifact.artifact_id, None)
         if not append:
             texts.clear()
-            self._objects.pop(artifact.artifact_id, None)
             if len(artifact.parts) == 1 and artifact.parts[0].HasField("data"):
                 found = json_of(artifact.parts[0])
                 self._objects |= {artifact.artifact_id: found} if isinstance(found, dict) else {}
-        texts += filter(None, [text_of(artifact.parts)])
-        self.task.artifact(
-            [MessageToDict(part) for part in artifact.parts],
-            name=artifact.name or None,
-            artifact_id=artifact.artifact_id,
-            append=append,
-            last_chunk=last,
-        )
+        text = text_of(artifact.parts) or "".join(part.text for part in artifact.parts)  # a space, in a piece
+        texts.append(text)
+        named = {"name": artifact.name or None, "artifact_id": artifact.artifact_id}
+        try:
+            self.task.artifact(
+                [MessageToDict(part) for part in artifact.parts], **named, append=append, last_chunk=last
+            )
+        except UsageError:  # it is larger than a record: what it says is kept
+            short = _shortened(text, ARTIFACT_MAX_BYTES // 8)  # however JSON escapes it
+            self.task.artifact(short or "(nothing)", **named, append=append, last_chunk=last)
 
 
 class RemoteAgent:
@@ -271,10 +281,19 @@ class RemoteAgent:
             if found is None:
                 answers = remote.watch(client)
             elif found.HasField("message"):
-                return DirectAnswer(text_of(found.message.parts))
+                return DirectAnswer(_shortened(text_of(found.message.parts), RESULT_MAX_BYTES))
             else:
                 remote.add(found)
                 pauses = list(PAUSES)
+
+
+def _shortened(text: str, most: int) -> str:
+    """Return a text of at most that many bytes of UTF-8: of a longer one the beginning, and how long it was."""
+    size = len(text.encode("utf-8", "replace"))
+    if size <= most:
+        return text
+    note = f"\n(cut: the server said {size} bytes)"
+    return text.encode("utf-8", "replace")[: most - len(note)].decode("utf-8", "ignore") + note
 
 
 async def _next(
@@ -332,8 +351,7 @@ async def _connected(url: str, token: str | None) -> AsyncIterator[tuple[Client,
         headers=headers, timeout=timeout, transport=transport, event_hooks=hooks
     ) as http:
         card = await A2ACardResolver(http, url).get_agent_card()
-        bindings = [TransportProtocol.JSONRPC.value, TransportProtocol.HTTP_JSON.value]
-        config = ClientConfig(httpx_client=http, supported_protocol_bindings=bindings)
+        config = ClientConfig(httpx_client=http, supported_protocol_bindings=list(_BINDINGS))
         yield ClientFactory(config).create(_of_same_host(card, url)), list(card.default_input_modes)
 
 
@@ -360,7 +378,7 @@ class _LimitedStream(httpx.AsyncByteStream):
 
 
 def _of_same_host(card: AgentCard, url: str) -> AgentCard:
-    """Return a card with the interfaces at the URL's own host.
+    """Return a card with the interfaces that can be called, at the URL's own host.
 
     Raises:
         ValueError: There are none.
@@ -369,12 +387,13 @@ def _of_same_host(card: AgentCard, url: str) -> AgentCard:
     kept = [
         each
         for each in card.supported_interfaces
-        if (urlsplit(each.url).scheme, urlsplit(each.url).netloc) == (wanted.scheme, wanted.netloc)
+        if each.protocol_binding in _BINDINGS
+        and (urlsplit(each.url).scheme, urlsplit(each.url).netloc) == (wanted.scheme, wanted.netloc)
     ]
     del card.supported_interfaces[:]
     card.supported_interfaces.extend(kept)
     if not kept:
-        raise ValueError(f"its card names no address at {wanted.netloc}")
+        raise ValueError(f"its card names neither JSON-RPC nor REST at {wanted.netloc}")
     return card
 
 

@@ -16,7 +16,7 @@ from a2a.types import (
     TaskStatusUpdateEvent,
 )
 from a2a.utils.errors import ContentTypeNotSupportedError, InvalidParamsError
-from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
+from google.protobuf.json_format import MessageToDict, ParseDict, ParseError, SerializeToJsonError
 
 from ..order.task import WORKING
 from ..work import task_work
@@ -96,7 +96,12 @@ def read_message(message: Message, configuration: SendMessageConfiguration) -> I
             raise ContentTypeNotSupportedError(
                 message=f"A part with text has the media type {part.media_type[:80]!r}; text/* is valid."
             )
-    return Incoming(message, configuration.accepted_output_modes)
+    try:
+        return Incoming(message, configuration.accepted_output_modes)
+    except (SerializeToJsonError, ValueError) as error:  # gRPC has numbers that JSON has not
+        raise InvalidParamsError(
+            message=f"A part or the metadata is not JSON: {str(error)[:200]}."
+        ) from error
 
 
 def thread_of(store: Store, caller: str, context_id: str) -> str:
@@ -109,7 +114,7 @@ def _is_described(part: Part) -> bool:
 
 
 def text_of(parts: Iterable[Part]) -> str:
-    """Return parts as one text, which reaches whoever runs the task: data as JSON, a file as its name and URL."""
+    """Return parts as one text, which reaches whoever runs the task or called: data as JSON, a file as its name and its URL or size."""
     texts = []
     for part in parts:
         kind = part.WhichOneof("content")
@@ -117,6 +122,9 @@ def text_of(parts: Iterable[Part]) -> str:
             texts.append(bundle.shown_json(json_of(part)))
         elif kind == "url":
             texts.append(f"{part.filename or 'file'}: {part.url}")
+        elif kind == "raw":
+            size = f"{len(part.raw)} bytes"
+            texts.append(f"{part.filename or 'file'}: {', '.join(filter(None, (part.media_type, size)))}")
         elif kind == "text":
             texts.append(part.text)
     return "\n\n".join(filter(str.strip, texts))

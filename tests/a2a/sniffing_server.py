@@ -13,6 +13,7 @@ class Sniffer:
 
     Args:
         modes: The media types that its card says it takes.
+        result: What answers each message.
 
     Attributes:
         url: Where it answers.
@@ -20,7 +21,7 @@ class Sniffer:
         paths: The paths of all requests.
     """
 
-    def __init__(self, *modes: str) -> None:
+    def __init__(self, *modes: str, result: object = None) -> None:
         self.requests: list[Any] = []
         self.paths: list[str] = []
         sniffer = self
@@ -38,7 +39,7 @@ class Sniffer:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 sniffer.requests.append(body)
                 message = {"messageId": "m", "role": "ROLE_AGENT", "parts": [{"text": "heard"}]}
-                self.answer({"jsonrpc": "2.0", "id": body["id"], "result": {"message": message}})
+                self.answer({"jsonrpc": "2.0", "id": body["id"], "result": result or {"message": message}})
 
             def answer(self, value: object) -> None:
                 content = json.dumps(value).encode()
