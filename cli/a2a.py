@@ -37,7 +37,7 @@ ADDED = "'a2a-sdk[http-server]>=1.3,<2' uvicorn"
 PORT = 4810
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 AGENT_MAX, NAME_MAX = 100, 64
-_PATHS = ("agents", "rest", "message:send", "message:stream", "tasks", "extendedAgentCard")
+_PATHS = ("agents", "rest", "v1", "message:send", "message:stream", "tasks", "extendedAgentCard")
 PUBLIC, PRIVATE = "public", "private"  # the networks that notifications go to
 LOCAL = "local"  # the caller of requests without a token
 _THEIRS = ("a2a", "uvicorn", "starlette", "sse_starlette", "google", "httpx")
@@ -165,6 +165,17 @@ def port_of(text: str | None) -> int:
             f"Invalid port: {output.sanitize(text)[:20]}; 0 to 65535 are valid.", code="bad-port"
         )
     return int(text)
+
+
+def grpc_of(shown: str, port: int, url: str | None) -> tuple[str, int] | None:
+    """Return where gRPC is served: on this machine alone, at the ports after that of HTTP; None without its packages, or behind a proxy."""
+    if url or shown.strip("[]") not in LOOPBACK:
+        return None
+    try:
+        import grpc.aio  # noqa: F401  (the extra `grpc`)
+    except ImportError:
+        return None
+    return shown, port + 1
 
 
 def hosts(shown: str, port: int, url: str | None) -> list[str]:

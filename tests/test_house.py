@@ -26,7 +26,8 @@ SQL = re.compile(
     r"\b(SELECT .|INSERT (OR \w+ )?INTO |DELETE FROM |UPDATE \w+ SET |CREATE (TEMP )?(TABLE|INDEX|VIEW) )"
 )
 MAY_IMPORT_A2A = (
-    "gitmem.calls.a2a_remote", "gitmem.calls.a2a_server", "gitmem.calls.a2a_tasks", "gitmem.calls.http_guard",
+    "gitmem.calls.a2a_grpc", "gitmem.calls.a2a_remote", "gitmem.calls.a2a_server", "gitmem.calls.a2a_tasks",
+    "gitmem.calls.http_guard",
     "gitmem.calls.push", "gitmem.page.live_page",
 )  # fmt: skip
 PATCHES_MAX = 60  # of our own names by tests; lower it whenever there are fewer

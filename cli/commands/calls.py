@@ -397,7 +397,7 @@ def a2a_serve(
         ),
     ] = None,
 ) -> None:
-    """Serve agents of this repository to clients of the A2A protocol, over HTTP, until Ctrl-C."""
+    """Serve agents of this repository to clients of the A2A protocol, over HTTP, and gRPC with its extra, until Ctrl-C."""
     if not agent:
         raise UsageError(
             "Missing --agent: name whom to serve; nobody else is reached.",
@@ -432,7 +432,7 @@ def a2a_serve(
     where = (url or f"http://{shown}:{number}").rstrip("/")
     app = a2a_server.application(
         a2a_server.Served(served, logs, by_token, url=where, hosts=a2a.hosts(shown, number, url), version=__version__,
-                          anonymous=a2a.LOCAL if no_token else None)
+                          anonymous=a2a.LOCAL if no_token else None, grpc=a2a.grpc_of(shown, number, url))
     )  # fmt: skip
     try:
         http_guard.server_of(app, lambda: output.tell(f"serving {', '.join(agent)} at {where}/")).run(

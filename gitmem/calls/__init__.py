@@ -1,4 +1,4 @@
-"""Calls: agents call agents, here or through A2A 1.0. A call is a task with a caller that waits for its result, and a worker that runs it.
+"""Calls: agents call agents, here or through A2A. A call is a task with a caller that waits for its result, and a worker that runs it.
 
 `call.py` writes the task and waits, `worker.py` takes and runs tasks. All of their state is in the records of tasks. The gateway turns a
 request of A2A into such a task and folds its answers from the log, so a restarted gateway goes on. Only the gateway and calls to other
@@ -22,7 +22,7 @@ WORKER = "gitmem-worker"  # the client of the sessions of workers
 DEADLINE_SECONDS = 600.0  # after which nobody begins a call, and whoever works on it gives up
 AGENTS_MAX = 20  # of one call: open tasks of its caller
 
-A2A_PROTOCOL = "1.0"
+A2A_PROTOCOL, A2A_OLD = "1.0", "0.3"
 A2A_CLIENT = "a2a"  # the client of the sessions of callers
 EXTENSION = "https://gitmem.dev/a2a/v1"  # the metadata of tasks that A2A has no field for
 IDEMPOTENCY = "https://gitmem.dev/a2a/idempotency/v1"  # the metadata of a message with the key of its task

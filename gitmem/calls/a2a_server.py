@@ -54,10 +54,10 @@ from ..text.name_matching import fold
 from ..text.sanitize import sanitize_for_model
 from ..work import new_task, stored_tasks, task_decisions, task_rules, task_state
 from ..work.task_work import sender_of
-from . import A2A_CLIENT, A2A_PROTOCOL, DEADLINE_SECONDS, a2a_tasks
+from . import A2A_CLIENT, A2A_OLD, A2A_PROTOCOL, DEADLINE_SECONDS, a2a_tasks
 from .a2a_files import caller_identity
 from .a2a_tasks import DATA_TYPE, INPUT_MODES, TEXT_TYPE, thread_of
-from .http_guard import CARDS, Guard
+from .http_guard import CARDS, Callers, Guard
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -158,6 +158,8 @@ def card_of(
 ) -> AgentCard:
     """Return the card of an agent.
 
+    It names both versions of the protocol for the default tenant: 0.3 has no tenants.
+
     Args:
         url: Where its JSON-RPC is; its REST is below that.
         version: That of gitmem.
@@ -171,8 +173,8 @@ def card_of(
         description=agent.description,
         version=version,
         supported_interfaces=[
-            AgentInterface(url=where, protocol_binding=binding.value, protocol_version=A2A_PROTOCOL, tenant=tenant)
-            for tenant in tenants
+            AgentInterface(url=where, protocol_binding=binding.value, protocol_version=spoken, tenant=tenant)
+            for tenant, spoken in _spoken(tenants)
             for where, binding in bindings
         ],
         capabilities=AgentCapabilities(streaming=True, push_notifications=push, extended_agent_card=True),
@@ -185,6 +187,12 @@ def card_of(
         card.security_schemes[_SCHEME].CopyFrom(scheme)
         card.security_requirements.append(SecurityRequirement(schemes={_SCHEME: StringList()}))
     return card
+
+
+def _spoken(tenants: Collection[str]) -> list[tuple[str, str]]:
+    """Return the tenants with the versions of the protocol that they are served in."""
+    now = [(tenant, A2A_PROTOCOL) for tenant in tenants]
+    return [*now, ("", A2A_OLD)] if "" in tenants else now
 
 
 _CACHE = "public, max-age=300"
@@ -207,6 +215,7 @@ class Served(Struct):
         hosts: The values of the Host header that are ours.
         version: That of gitmem.
         anonymous: The caller of requests without a token; None to refuse these.
+        grpc: Where gRPC is served: the address, and the port to try first; None for nowhere.
     """
 
     agents: Sequence[ServedAgent]
@@ -216,6 +225,7 @@ class Served(Struct):
     hosts: Sequence[str]
     version: str
     anonymous: str | None = None
+    grpc: tuple[str, int] | None = None
 
 
 def application(served: Served) -> ASGIApp:
@@ -227,7 +237,9 @@ def application(served: Served) -> ASGIApp:
         handler = _handler(served, each, f"{served.url}{path}/")
         handlers.append(handler)
         routes.append(Mount(path, routes=_routes(handler)))
-    routes += _routes(_handler(served, served.agents[0], f"{served.url}/"))
+    root = _handler(served, served.agents[0], f"{served.url}/")
+    routes += _routes(root)
+    callers = Callers(served.callers, served.anonymous)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -236,7 +248,8 @@ def application(served: Served) -> ASGIApp:
             if log.push is not None:
                 log.push.begin({each.agent: partial(each.changes, log) for each in handlers})
         try:
-            yield
+            async with _over_grpc(served, [*handlers, root], callers):
+                yield
         finally:
             for log in served.logs.values():
                 if log.push is not None:
@@ -247,7 +260,34 @@ def application(served: Served) -> ASGIApp:
     app.router.redirect_slashes = False
     places = ["", *(f"/agents/{each.name}" for each in served.agents)]
     cards = frozenset(place + card for place in places for card in CARDS)
-    return Guard(app, served.hosts, served.callers, cards=cards, anonymous=served.anonymous)
+    return Guard(app, served.hosts, callers, cards=cards)
+
+
+@contextlib.asynccontextmanager
+async def _over_grpc(served: Served, handlers: Sequence[Handler], callers: Callers) -> AsyncIterator[None]:
+    """Serve each agent over gRPC, too, at a port of its own, which its cards name."""
+    if served.grpc is None:
+        yield
+        return
+    (host, port), report = served.grpc, next(iter(served.logs.values())).report
+    async with contextlib.AsyncExitStack() as stack:
+        for number, agent in enumerate(served.agents):
+            own = [each for each in handlers if each.agent == agent.address]
+            try:
+                from . import a2a_grpc
+
+                server = a2a_grpc.serving(own[0], callers, host, port + number)
+                where = await stack.enter_async_context(server)
+            except Exception as error:  # whatever is wrong with it, HTTP goes on
+                report(f"{agent.name} is not served over gRPC: {error}.")
+                continue
+            for each in own:
+                each.card.supported_interfaces.extend(
+                    AgentInterface(url=where, protocol_binding=TransportProtocol.GRPC.value, protocol_version=spoken, tenant=tenant)
+                    for tenant, spoken in _spoken(served.logs)
+                )  # fmt: skip
+            report(f"gRPC of {agent.name} at {where}")
+        yield
 
 
 def _handler(served: Served, agent: ServedAgent, url: str) -> Handler:
@@ -260,14 +300,14 @@ def _handler(served: Served, agent: ServedAgent, url: str) -> Handler:
 def _routes(handler: Handler) -> list[BaseRoute]:
     """Return the routes of an agent, relative to its URL."""
     return [
-        *create_jsonrpc_routes(handler, rpc_url="/"),
+        *create_jsonrpc_routes(handler, rpc_url="/", enable_v0_3_compat=True),
         *(
             _dated(route)
             for path in CARDS
             for route in create_agent_card_routes(handler.card, card_url=path, cache_control=_CACHE)
         ),
         # a tenant is below the binding's path, as in the requests of clients
-        Mount(REST, Router(create_rest_routes(handler), redirect_slashes=False)),
+        Mount(REST, Router(create_rest_routes(handler, enable_v0_3_compat=True), redirect_slashes=False)),
     ]
 
 
@@ -537,7 +577,7 @@ class ServedLog:
         store: The store, which only this object uses.
         tick: Called about once a second, such as to sync.
         push: What notifies clients; None if nothing does.
-        report: Called with a sentence about each error of the store.
+        report: Called with a sentence about each error of the store, and about where else it is served.
     """
 
     def __init__(
@@ -550,7 +590,7 @@ class ServedLog:
         self.store = store
         self.push = push
         self._tick = tick
-        self._report = report
+        self.report = report
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="gitmem a2a")
         self._stop = threading.Event()
         self._changed = asyncio.Event()
@@ -571,7 +611,7 @@ class ServedLog:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._thread, locked)
         except StoreError as error:
-            self._report(error.message)  # it may name paths of this machine, which clients are not told
+            self.report(error.message)  # it may name paths of this machine, which clients are not told
             raise InternalError(message=f"The log can't be used now: {error.code}.") from error
         except UsageError as error:
             refused = UnsupportedOperationError if error.code in _QUOTA else InvalidParamsError

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import math
@@ -22,7 +23,7 @@ from . import BODY_MAX_BYTES
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -41,15 +42,75 @@ _REST = "/rest/"
 _STATUS = {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 408: "DEADLINE_EXCEEDED", 413: "OUT_OF_RANGE", 429: "RESOURCE_EXHAUSTED"}  # fmt: skip
 
 
+class TooManyRequestsError(Exception):
+    """A caller has the most requests that it may have at a time."""
+
+
+class Callers:
+    """Who may ask, and how much at a time: by HTTP and gRPC together.
+
+    Args:
+        by_tenant: Returns the caller of a token for each tenant.
+        anonymous: The caller of requests without a token; None to refuse these.
+    """
+
+    def __init__(self, by_tenant: Mapping[str, CallerOf], anonymous: str | None = None) -> None:
+        self._by_tenant = by_tenant
+        self._anonymous = anonymous
+        self._running: Counter[Caller] = Counter()
+
+    def find(self, given: Sequence[str]) -> Caller | None:
+        """Return the name of a caller and its tenants, by the Authorization headers of its request; None without a valid token."""
+        if not given:
+            return (self._anonymous, tuple(self._by_tenant)) if self._anonymous is not None else None
+        scheme, _, token = given[0].partition(" ")
+        if len(given) > 1 or scheme.lower() != "bearer" or not token.strip():
+            return None
+        found = {tenant: caller_of(token.strip()) for tenant, caller_of in self._by_tenant.items()}
+        names = {name for name in found.values() if name is not None}
+        if len(names) != 1:
+            return None
+        return names.pop(), tuple(tenant for tenant, name in found.items() if name is not None)
+
+    @contextlib.contextmanager
+    def running(self, caller: Caller) -> Iterator[None]:
+        """Count a request of a caller.
+
+        Raises:
+            TooManyRequestsError: It has the most already.
+        """
+        if self._running[caller] >= RUNNING_MAX:
+            raise TooManyRequestsError(
+                f"You have {RUNNING_MAX} requests that are not answered yet, the most allowed."
+            )
+        self._running[caller] += 1
+        try:
+            yield
+        finally:
+            self._running[caller] -= 1
+
+    async def answer(self, caller: Caller, given: Sequence[str], answering: Awaitable[None]) -> bool:
+        """Wait for the answer to a caller's request; cancel it and return False once its token is no longer valid."""
+        answer = asyncio.ensure_future(_awaited(answering))
+        try:
+            while not (await asyncio.wait([answer], timeout=CHECK_SECONDS))[0]:
+                if self.find(given) != caller:
+                    return False
+        finally:
+            answer.cancel()
+            await asyncio.wait([answer])
+        answer.result()
+        return True
+
+
 class Guard:
     """Middleware that refuses requests.
 
     Args:
         app: What answers the others.
         hosts: The values of the Host header that are ours. A web page can make a browser send another one, by DNS.
-        callers: Returns the caller of a token for each tenant.
+        callers: Who may ask.
         cards: The paths of cards, which need no token.
-        anonymous: The caller of requests without a token; None to refuse these.
         needed: What to tell who has no valid token.
         serves_pages: Whether pages of the host that a request names may ask, too.
         body_most: Bytes of a body.
@@ -59,10 +120,9 @@ class Guard:
         self,
         app: ASGIApp,
         hosts: Collection[str],
-        callers: Mapping[str, CallerOf],
+        callers: Callers,
         *,
         cards: Collection[str],
-        anonymous: str | None = None,
         needed: str = NEEDED,
         serves_pages: bool = False,
         body_most: int = BODY_MAX_BYTES,
@@ -70,12 +130,10 @@ class Guard:
         self._app = app
         self._hosts = frozenset(hosts)
         self._callers = callers
-        self._anonymous = anonymous
         self._cards = frozenset(cards)
         self._needed = needed
         self._serves_pages = serves_pages
         self._body_most = body_most
-        self._running: Counter[Caller] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or answer it with an error."""
@@ -89,17 +147,14 @@ class Guard:
         if refused is not None or caller is None:
             await (refused or self._app)(scope, receive, send)
             return
-        if self._running[caller] >= RUNNING_MAX:
-            await _error(429, f"You have {RUNNING_MAX} requests that are not answered yet, the most allowed.")(scope, receive, send)  # fmt: skip
-            return
-        self._running[caller] += 1
         try:
-            await self._answer(caller, scope, receive, send)
-        finally:
-            self._running[caller] -= 1
+            with self._callers.running(caller):
+                await self._answer(caller, scope, receive, send)
+        except TooManyRequestsError as error:
+            await _error(429, str(error))(scope, receive, send)
 
     async def _answer(self, caller: Caller, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a caller's request, until its token is no longer valid."""
+        """Answer a caller's request, until its token is no longer valid: an answer that is not complete closes the connection."""
         if scope["method"] in ("POST", "PUT", "PATCH"):
             body = await self._body(receive)
             if isinstance(body, bytes):
@@ -108,15 +163,8 @@ class Guard:
             if body is not None:
                 await body(scope, receive, send)
                 return
-        answer = asyncio.ensure_future(_awaited(self._app(scope, receive, send)))
-        try:
-            while not (await asyncio.wait([answer], timeout=CHECK_SECONDS))[0]:
-                if self._caller(Headers(scope=scope)) != caller:
-                    return  # an answer that is not complete closes the connection
-        finally:
-            answer.cancel()
-            await asyncio.wait([answer])
-        answer.result()
+        given = Headers(scope=scope).getlist("authorization")
+        await self._callers.answer(caller, given, self._app(scope, receive, send))
 
     def _refuse(self, scope: Scope) -> JSONResponse | None:
         """Return the error that answers a request by its head alone, or note its caller."""
@@ -132,7 +180,7 @@ class Guard:
         path, method = scope["path"], scope["method"]
         if method == "GET" and path in self._cards:
             return None
-        caller = self._caller(headers)
+        caller = self._callers.find(headers.getlist("authorization"))
         if caller is None:
             return _error(401, self._needed, {"WWW-Authenticate": "Bearer"})
         scope["user"], scope["auth"] = SimpleUser(caller[0]), AuthCredentials(caller[1])
@@ -148,20 +196,6 @@ class Guard:
 
     def _too_large(self) -> JSONResponse:
         return _error(413, f"The body is too large; at most {self._body_most} bytes are allowed.")
-
-    def _caller(self, headers: Headers) -> Caller | None:
-        """Return the name of the caller and its tenants."""
-        given = headers.getlist("authorization")
-        if not given:
-            return (self._anonymous, tuple(self._callers)) if self._anonymous is not None else None
-        scheme, _, token = given[0].partition(" ")
-        if len(given) > 1 or scheme.lower() != "bearer" or not token.strip():
-            return None
-        found = {tenant: caller_of(token.strip()) for tenant, caller_of in self._callers.items()}
-        names = {name for name in found.values() if name is not None}
-        if len(names) != 1:
-            return None
-        return names.pop(), tuple(tenant for tenant, name in found.items() if name is not None)
 
     async def _body(self, receive: Receive) -> bytes | JSONResponse | None:
         """Return the body of a request, or the error that answers it; None if the client has gone."""
@@ -228,9 +262,10 @@ def _error(status: int, message: str, headers: Mapping[str, str] | None = None) 
 
 
 def _wrong_type(kind: str, *, is_rest: bool) -> JSONResponse:
-    error = ContentTypeNotSupportedError(
-        message=f"The Content-Type is {json.dumps(kind[:80])}; {' and '.join(_TYPES)} are valid."
-    )
+    valid = f"{' and '.join(_TYPES)} are valid"
+    if kind.startswith("application/grpc"):
+        valid += "; gRPC has a port of its own, which the card names where the extra `grpc` is installed"
+    error = ContentTypeNotSupportedError(message=f"The Content-Type is {json.dumps(kind[:80])}; {valid}.")
     if is_rest:
         payload = build_rest_error_payload(error)
         payload["error"]["code"] = 415  # what HTTP has for it; A2A 1.0.1 has 400 for parts of another type
@@ -250,7 +285,11 @@ def server_of(app: ASGIApp, on_start: Callable[[], object], end_seconds: int = E
         on_start: Called once it listens.
         end_seconds: For answers that are not complete when it ends.
     """
-    for name in ("a2a", "uvicorn"):  # a client's mistakes are answered, and nothing for whoever runs this
+    for name in (
+        "a2a",
+        "grpc",
+        "uvicorn",
+    ):  # a client's mistakes are answered, and nothing for whoever runs this
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     config = uvicorn.Config(
         app,

@@ -24,7 +24,7 @@ from starlette.routing import Route
 from ..agents import caller as callers
 from ..agents.caller import CallerClaims
 from ..calls import SERVER
-from ..calls.http_guard import Guard
+from ..calls.http_guard import Callers, Guard
 from ..errors import GateError, UsageError
 from ..history import open_work
 from ..outcome import command
@@ -132,7 +132,7 @@ class LivePage:
         guarded = Guard(
             app,
             hosts,
-            {"": self._caller},
+            Callers({"": self._caller}),
             cards=(self.entry,),
             needed=_NEEDED,
             serves_pages=True,

@@ -125,6 +125,7 @@ class Local:
         url: Where it answers.
         token: The token of the caller `planner`.
         tokens: Makes tokens for others.
+        said: What it tells whoever runs it.
     """
 
     def __init__(self, repo: Path, **options: object) -> None:
@@ -138,13 +139,15 @@ class Local:
         self.url = f"http://{self.host}"
         private = bool(options.pop("allow_private", True))
         self.push = Push(self.log.store.repo.state, allow_private=private, seconds=2.0, pauses=(0.05, 0.05))
-        self.served = ServedLog(self.log.store, push=self.push)
+        self.said: list[str] = []
+        self.served = ServedLog(self.log.store, push=self.push, report=self.said.append)
         agents = [ServedAgent("prices", IDENTITY), ServedAgent("taxes", annas("gitmem:worker:taxes"))]
         logs = {"": self.served}
         callers = {"": self.tokens.caller_of}
         found = Served(agents, logs, callers, url=self.url, hosts=[self.host], version="1", **options)  # type: ignore[arg-type]
         ready = threading.Event()
-        self.server = server_of(application(found), ready.set)
+        self.guard = application(found)
+        self.server = server_of(self.guard, ready.set)
         self.thread = threading.Thread(target=self.server.run, args=([self.socket],), daemon=True)
         self.thread.start()
         assert ready.wait(READY_SECONDS)

@@ -232,9 +232,10 @@ def test_i31_the_card_names_both_bindings_and_the_token(local: Local, binding: s
             card = await client.get_extended_agent_card(GetExtendedAgentCardRequest())
         (skill,) = card.skills
         assert (card.name, skill.name) == ("taxes", "taxes") and card.description and skill.tags
-        assert [each.url for each in card.supported_interfaces] == [
-            f"{local.url}/agents/taxes/", f"{local.url}/agents/taxes/rest",
-        ]  # fmt: skip
+        places = (f"{local.url}/agents/taxes/", f"{local.url}/agents/taxes/rest")
+        assert [(each.protocol_version, each.url) for each in card.supported_interfaces] == [
+            (version, place) for version in ("1.0", "0.3") for place in places
+        ]
         assert card.security_schemes["token"].http_auth_security_scheme.scheme == "bearer"
 
     talk(job)
