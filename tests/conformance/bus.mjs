@@ -60,7 +60,7 @@ const threadOf = (signal) => signal.thread_id || signal.signal_id;
 const namedBy = (signal) => [...(signal.after ?? []), ...(signal.reply_to ? [signal.reply_to] : [])];
 const isBy = (signal, reader) => signal.sender_identity === reader || signal.sender_session === reader;
 const asks = (signal) => signal.intent === "PROPOSE" || signal.intent === "COUNTER";
-const isDecision = (signal) => signal.intent === "AGREE" || signal.intent === "REJECT" || asks(signal);
+const isAnswer = (signal) => ["AGREE", "REJECT", "COUNTER"].includes(signal.intent);
 const unique = (values) => [...new Set(values)];
 
 /** All records of a place, by their texts. They never change. */
@@ -143,6 +143,11 @@ class Agreement {
     return this.parties.some((party) => isBy(signal, party));
   }
 
+  /** Return whether an answer to this signal, which is no proposal, may be on a proposal. */
+  mayLead(signal) {
+    return this.isOfParty(signal) || !this.parties.length;
+  }
+
   ofParties(signals) {
     return signals.filter((each) => this.isOfParty(each));
   }
@@ -164,7 +169,7 @@ class Agreement {
     const seen = new Set();
     while (!this.proposals.has(id)) {
       const at = this.signals.get(id);
-      if (!at || seen.has(id) || asks(at) || this.ambiguous.includes(id) || !this.isOfParty(at)) return null;
+      if (!at || seen.has(id) || asks(at) || this.ambiguous.includes(id) || !this.mayLead(at)) return null;
       seen.add(id);
       id = at.reply_to || this.root.signal_id;
     }
@@ -183,7 +188,7 @@ class Agreement {
 
   /** Return a reader's signals that decide something. */
   decisionsOf(reader) {
-    return [...this.signals.values()].filter((each) => isBy(each, reader) && (isDecision(each) || this.isRoot(each)));
+    return [...this.signals.values()].filter((each) => isBy(each, reader) && (isAnswer(each) || this.proposals.has(each.signal_id)));
   }
 
   /** Return the strongest of some decisions of a reader, of those that none of its own signals follows. */
@@ -203,7 +208,7 @@ class Agreement {
 
   /** Rule 7: return the proposal that all parties agree to, or null. */
   findAgreed() {
-    const decides = (each) => this.proposals.has(each.signal_id) || (isDecision(each) && this.isOfParty(each));
+    const decides = (each) => this.proposals.has(each.signal_id) || (isAnswer(each) && this.isOfParty(each));
     if (this.ambiguous.some((id) => decides(this.signals.get(id)))) return null;
     const [first, ...others] = [...this.positions.values()].map((each) => each.agreesTo);
     return first && others.every((each) => each === first) ? first : null;
@@ -402,7 +407,7 @@ class Place {
     else if (options.thread_id) throw new Refused(`Unknown thread: ${options.thread_id}.`);
     else return [];
     const others = without(members);
-    return others.length ? others : [writer.reader];
+    return others.length ? others : unique(members);
   }
 
   /** Return the latest signals of a thread that its writer knows. */
