@@ -97,6 +97,7 @@ PATCHES_AT_ONCE = 50
 PATCHES_BYTES_MAX = 32 * 1024 * 1024
 FACTS_BYTES_MAX = 16 * 1024 * 1024
 RANGE_MAX = 2_000
+_HUNK = re.compile(rb"@@ -[0-9,]+ \+([0-9]{1,9})(?:,([0-9]{1,9}))? @@")
 PERSON_COLUMNS, LONG_SUBJECT_COLUMNS, PARENTS_MAX = (
     200,
     500,
@@ -252,6 +253,47 @@ def _patch_ids(common: str, asked: Sequence[Pair], seconds: float) -> dict[Pair,
             if oid in first and is_oid(patch):
                 found[first[oid]] = patch
     return found
+
+
+def added_lines(common: str, asked: Sequence[Pair], path: str, seconds: float) -> dict[str, list[int]]:
+    """Return the numbers of the lines that commits add to a file, by the commit.
+
+    Args:
+        asked: A commit, and the one that it is compared with; "" for its parent.
+
+    Raises:
+        StoreError: git failed, did not end in time, or wrote too much.
+    """
+    given = "".join(f"{' '.join(filter(None, pair))}\n" for pair in asked).encode("ascii")
+    args = ["--literal-pathspecs", *_DIFF, "-U0", "--", path]
+    out = processes.run(common, args, input=given, timeout=seconds, out_max=PATCHES_BYTES_MAX).out
+    found: dict[str, list[int]] = {}
+    at = ""
+    for line in out.split(b"\n"):
+        hunk = _HUNK.match(line)
+        if hunk is not None:
+            first, count = int(hunk[1]), int(hunk[2] or 1)
+            found.setdefault(at, []).extend(range(first, first + count))
+        elif line[:1] not in b"+-" and is_oid(name := line.decode("ascii", "replace")):
+            at = name
+    return found
+
+
+_WRITER = {
+    f"GIT_{who}_{what}": value
+    for who in ("AUTHOR", "COMMITTER")
+    for what, value in (("NAME", "gitmem"), ("EMAIL", "gitmem@localhost"))
+}
+
+
+def write_note(common: str, ref: str, oid: str, note: bytes) -> None:
+    """Write a note about a commit, in place of the one that it has.
+
+    Raises:
+        StoreError: git failed, or did not end in time.
+    """
+    args = ["notes", f"--ref={ref}", "add", "--force", "--file=-", oid]
+    processes.run(common, args, input=note, timeout=SECONDS, env_extra=_WRITER)
 
 
 READ_MAX = 1024 * 1024  # bytes of the end of the file
@@ -417,12 +459,14 @@ class Lines(NamedTuple):
         commit: The commit; None for lines that are not committed.
         first, length: Their numbers in the file as it is now.
         path: The file's name in that commit.
+        was: The number of the first one in that commit.
     """
 
     commit: str | None
     first: int
     length: int
     path: str
+    was: int
 
 
 class TooFewLinesError(Exception):
@@ -443,6 +487,9 @@ def blame(
     worktree: str,
     path: str,
     ranges: Sequence[tuple[int, int]],
+    *,
+    revision: str | None = None,
+    seconds: float = BLAME_SECONDS,
 ) -> list[Lines]:
     """Return the lines of a file as it is in the work tree, with the commits that they come from, in their order.
 
@@ -451,6 +498,7 @@ def blame(
     Args:
         path: From the top of the work tree.
         ranges: First and last line; empty for the whole file.
+        revision: A commit, whose file is meant instead.
 
     Raises:
         TooFewLinesError, NotInHistoryError, IgnoreRevsError: See there.
@@ -459,13 +507,13 @@ def blame(
     """
     args = [
         f"--git-dir={git_dir}", f"--work-tree={worktree}", "-c", "core.quotePath=false", "blame", "--incremental", "--root", "-M", "-C",
-        "--no-textconv", *(f"-L{first},{last}" for first, last in ranges), "--", path,
+        "--no-textconv", *(f"-L{first},{last}" for first, last in ranges), *([revision] if revision else []), "--", path,
     ]  # fmt: skip
     done = processes.run(
         common,
         args,
         cwd=worktree,
-        timeout=BLAME_SECONDS,
+        timeout=seconds,
         out_max=OUT_MAX,
         check=False,
         env_extra=branches.without_filters(common, git_dir),
@@ -495,7 +543,7 @@ def _parse(out: bytes) -> list[Lines]:
         word, _, rest = line.partition(b" ")
         if word == b"filename" and len(head) == 4:
             commit = None if set(head[0]) == {"0"} else head[0]
-            found.append(Lines(commit, int(head[2]), int(head[3]), _unquoted(rest)))
+            found.append(Lines(commit, int(head[2]), int(head[3]), _unquoted(rest), int(head[1])))
             head = []
         elif not head:
             words = line.decode("ascii", "replace").split(" ")

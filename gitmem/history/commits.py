@@ -12,7 +12,7 @@ from ..agents import heartbeats, presence, session_view
 from ..agents.delivery import delivery_lock
 from ..agents.presence import recordable_branch
 from ..errors import GitmemError
-from ..git import history
+from ..git import files, history
 from ..git.history import POST_COMMIT, read_tail
 from ..git.objects import is_oid
 from ..index.entities import AMONG, json_list
@@ -24,6 +24,8 @@ from ..records import ids
 from ..records.ids import is_id, role_id
 from ..trust import own_sessions
 from ..work import task_state
+from . import ranges
+from .other_tools import OtherTools
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from ..records.record_types import CommitFields, CommitRecord
     from ..repo import Repo
     from ..store import Store
+    from .ranges import Range
 
     Variables = frozenset[tuple[str, str]]
     Made = tuple[ReflogEntry, CommitFacts, "Origin", str, Caller]
@@ -48,7 +51,7 @@ ALONE, NONE = "alone", "none"
 EVIDENCE = ("environment", "output", ALONE, NONE)  # other lines do not count
 STEPS_MAX = 200  # commits that are looked at for one answer
 SECOND = 1_000_000
-SOURCES_MAX = 16  # that are looked at of one line
+SOURCES_MAX = 64  # that are looked at of one line
 WORKTREES_MAX = 20  # whose reflogs are read, this worktree's first
 
 
@@ -60,6 +63,7 @@ class MadeHere(Struct):
 
     _repo: Repo
     _known: dict[str, list[history.ReflogEntry]] | None = None
+    _ends: dict[str, tuple[int, str]] = {}
 
     def action(self, commit: str, committed: int | None) -> str:
         """Return how a commit was made here, see `reflog.Entry`; "" if it was not, or nobody knows.
@@ -76,6 +80,17 @@ class MadeHere(Struct):
             each.seconds == seconds and each.action in MADE for some in self._read().values() for each in some
         )
 
+    def commits(self) -> list[str]:
+        """Return the commits, the newest first."""
+        known = self._read()
+        return sorted(known, key=lambda oid: -known[oid][-1].seconds)
+
+    def after(self, commit: str) -> set[str]:
+        """Return the commits that were made after one in its worktree; none if it was not made here."""
+        known = self._read()
+        end, folder = self._ends.get(commit, (0, ""))
+        return {oid for oid in known if folder and self._ends[oid][1] == folder and self._ends[oid][0] > end}
+
     def _read(self) -> dict[str, list[history.ReflogEntry]]:
         if self._known is None:
             self._known = {}
@@ -83,6 +98,7 @@ class MadeHere(Struct):
                 for entry in history.read_reflog(folder):
                     if entry.action not in ("", "start"):
                         self._known.setdefault(entry.new, []).append(entry)
+                        self._ends.setdefault(entry.new, (entry.end, folder))
         return self._known
 
     def _folders(self) -> list[str]:
@@ -133,6 +149,11 @@ def recorded(db: sqlite3.Connection, commits: Iterable[str]) -> set[tuple[str, s
     return set(db.execute(query, (json_list(list(commits)),)))
 
 
+def has_any(db: sqlite3.Connection) -> bool:
+    """Return whether there is a line about any commit."""
+    return db.execute("SELECT 1 FROM made_commit LIMIT 1").fetchone() is not None
+
+
 def add(db: sqlite3.Connection, rows: Rows) -> None:
     """Add records of commits to the index, in any order of arrival."""
     made = rows.of("commit")
@@ -154,11 +175,15 @@ class Makers(Struct):
         made: A line for each session that has made something of it; several from other clones may contradict each other.
         rewrote: The lines of sessions that have only rewritten it, the last one first.
         is_whole: Whether all of it has makers, as far as records tell.
+        is_rewrite: Whether they have made other commits, which this one replaces or repeats.
+        sources: Such commits that lines about it name.
     """
 
     made: dict[str, CommitLine] = {}
     rewrote: dict[str, CommitLine] = {}
     is_whole: bool = True
+    is_rewrite: bool = False
+    sources: set[str] = set()
 
     @property
     def is_inferred(self) -> bool:
@@ -244,6 +269,7 @@ class _Search:
 
     def _rewritten(self, lines: list[CommitLine]) -> None:
         """Add the makers of what a commit replaces or repeats."""
+        self.found.is_rewrite = True
         known = [each for each in lines if each.record["evidence"] != NONE]
         if self.is_first:
             self.is_first = False
@@ -252,11 +278,14 @@ class _Search:
         amended = [each for each in changed if each.record["evidence"] != NONE]
         self._add(self.found.made, amended)
         sources = dict.fromkeys(source for each in lines for source in each.record.get("sources", ()))
+        self.found.sources.update(sources)
         if any(each.record["action"] == "cherry-pick" for each in lines):
             self._picked(lines, sources)
             return
         for source in list(sources)[:SOURCES_MAX]:
             self.of(source)
+        if len(sources) > SOURCES_MAX:
+            self.found.is_whole = False
         if any(each.record["action"] == "squash" for each in lines) and len(sources) < 2:
             self.found.is_whole = False  # what was added is of no known commit
         if changed and not amended:
@@ -289,6 +318,7 @@ class _Search:
 
     def of_patch(self, patch_id: str, authored_at: str) -> None:
         """Add the makers of commits with a patch id and a time of the author: a repeated commit keeps both."""
+        self.found.is_rewrite = True
         same = [
             each
             for each in lines_about(self._db, "patch_id", patch_id)
@@ -422,7 +452,7 @@ WAIT_SECONDS = 10  # for the note of the hook that runs after a commit
 STATE_MAX = 4_096
 ACTIVE_MICROS = 24 * 3600 * 1_000_000
 
-REWRITES = ("amend", "cherry-pick", "rebase")  # also without a session: the makers of the sources stay known
+SEARCHES_MAX = 20  # for what a commit has squashed, in one look
 
 TICK = 20_000  # by which the times of files are behind, at most: kernels count them in ticks
 
@@ -530,14 +560,19 @@ class _Look:
                 continue  # it was made elsewhere, and HEAD only moved to it
             evidence, who = self._who(at, found)
             origin = None
-            if who is None and entry.action in REWRITES and self._own is not None:
+            if who is None and self._own is not None:
                 origin = rewrites.of(at)
                 is_made = any(other.new in origin.sources for other, *_ in made)
-                if is_made or recorded(self._store.db(), origin.sources):
+                tools = OtherTools(self._store) if origin.sources and not is_made else None
+                if (
+                    is_made
+                    or (tools and any(map(tools.knows, origin.sources)))
+                    or recorded(self._store.db(), origin.sources)
+                ):
                     evidence, who = NONE, self._clues.caller
             if who is None or (entry.new, who.session_id) in known:
                 continue
-            origin = origin or rewrites.of(at)
+            origin = origin or rewrites.of(at, is_session=True)
             made.append((entry, found, origin, evidence, who))
         patches = history.patch_ids(common, [entry.new for entry, *_ in made], max(0.1, self._left()))
         self._write(made, patches)
@@ -679,9 +714,13 @@ class Rewrites(Struct):
     _others: Mapping[str, CommitFacts] | None = None
     _ranges: dict[tuple[str, str], Mapping[str, CommitFacts]] = {}
     _patches: dict[str, str] = {}
+    _searches: int = 0
 
-    def of(self, at: int) -> Origin:
+    def of(self, at: int, *, is_session: bool = False) -> Origin:
         """Return the origin of the commit of an entry.
+
+        Args:
+            is_session: Whether a session has committed.
 
         Raises:
             StoreError: git failed, or did not end in time.
@@ -698,7 +737,34 @@ class Rewrites(Struct):
             origin.sources = self._same(self._range_of(at), new)
         elif entry.action == "cherry-pick":
             origin.sources = self._picked(entry, new)
+        elif entry.action == "commit":
+            self._squashed(origin, at, is_session=is_session)
         return origin
+
+    def _squashed(self, origin: Origin, at: int, *, is_session: bool) -> None:
+        """Set the origin of a commit whose changes are those of other commits together.
+
+        Of `merge --squash` only ORIG_HEAD is left, which names the commit before until git begins something else.
+        """
+        entry = self._entries[at]
+        new = self._facts[entry.new]
+        begun = files.loose_tip(self._git_dir, "ORIG_HEAD") in new.parents
+        is_over = any(each.action not in ("commit", "amend") for each in self._entries[at + 1 :])
+        if not (begun or is_over or new.subject == ranges.SQUASHED) or self._searches >= SEARCHES_MAX:
+            return
+        self._searches += 1
+        begun = begun or (is_over and is_session)
+        patch = self._patch_ids({entry.new: new}).get(entry.new)
+        found: list[Range] = []
+        later = {each.new for each in self._entries[at + 1 :]}
+        for seen in ((), [each.new for each in self._entries[at::-1]]):
+            if patch and not found:
+                found = ranges.find(
+                    self._git_dir, entry.new, new, patch, seen, self._seconds, later=later, begun=begun
+                )
+        if len(found) == 1:
+            origin.sources = list(found[0].commits)
+            origin.action = "squash" if len(origin.sources) > 1 else "rewrite"
 
     def _picked(self, entry: ReflogEntry, new: CommitFacts) -> list[str]:
         """Return the commits that a cherry-pick can have repeated: it keeps author, time and, if nobody edits it, the subject.
