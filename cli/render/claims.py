@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from gitmem.text.sanitize import first_of, minute
 
-from .output import paint
+from .output import as_json, paint
 from .text import block, facts, format_ago, notes, plain, plural, rest, table, wrapped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gitmem.history.export import Exported
     from gitmem.history.overlap import Overlap, Overlaps, Side
-    from gitmem.history.why import AgreedThread, KnownNode, MakerRow, Story, Why
+    from gitmem.history.why import AgreedThread, KnownNode, MakerRow, Story, ToolWord, Why
     from gitmem.work.claims import ClaimChange, ClaimCheck, ClaimPage, ClaimRow, ClaimsReleased, EditRow
     from gitmem.work.edit_guard import Guard
 
@@ -151,6 +152,9 @@ REWRITTEN = {
 }  # what the actions of records mean for who only rewrote a commit
 
 
+WROTE = {"ai": "written by", "human": "typed by", "mixed": "by a person and"}
+
+
 def why(found: Why) -> list[str]:
     """Return the commits behind lines, each with what is known of it."""
     lines: list[str] = []
@@ -166,6 +170,7 @@ def _story(each: Story) -> list[str]:
         f"{paint(each.commit[:SHORT], 'head')} {plain(each.subject)}",
         f"  {where}{plain(each.author)}, {format_ago(each.committed_at)}",
         f"  {_who(each)}",
+        [f"  {_word(word, each)}" for word in each.said if word.conflicts or not each.made_by],
         len(each.paths) > 1 and f"  then named {plain(each.paths[1])}",
         task is not None
         and f"  task {task.task_id} ({plain(task.state)}): {plain(task.title) or 'not here'}",
@@ -178,6 +183,13 @@ def _story(each: Story) -> list[str]:
     )
 
 
+def exported(found: Exported) -> list[str]:
+    """Return the records of agent-trace, one a line, or which notes were written."""
+    if found.records:
+        return [as_json(each) for each in found.records]  # a file of such lines is what other tools read
+    return block(bool(found.commits) and f"{plural(len(found.commits), 'note')} written to {found.ref}")
+
+
 def _holds(each: Story) -> bool:
     """Return whether something was agreed or known when a commit was made, and nothing shown about it has changed."""
     agreed = any(one.agreed_then for one in each.threads)
@@ -187,7 +199,9 @@ def _holds(each: Story) -> bool:
 
 
 def _who(each: Story) -> str:
-    if not each.made_by:
+    if not each.made_by and each.said:
+        text = "no record of a session"
+    elif not each.made_by:
         text = f"no record of a session: made by {plain(each.author)}, or by a session that no record links to it"
     else:
         text = f"made by {' and '.join(map(_maker, each.made_by))}"
@@ -195,6 +209,17 @@ def _who(each: Story) -> str:
     if each.rewritten_by:
         text += f"; {', '.join(f'{REWRITTEN.get(one.action, one.action)} by {_maker(one)}' for one in each.rewritten_by)}"
     return text
+
+
+def _word(each: ToolWord, story: Story) -> str:
+    """Return what another tool says of lines."""
+    where = f"{_numbers(each.lines)} " if each.lines and each.lines != story.lines else ""
+    agent = " ".join(filter(None, (each.client or "an agent", each.model and f"({each.model})")))
+    who = f"{WROTE.get(each.kind, 'of')} {each.person or agent}"
+    about = each.commit != story.commit and f"about {each.commit[:SHORT]}, whose changes it has"
+    more = "; ".join(block(about, each.session and f"session {each.session}", "unsigned"))
+    said = paint("says otherwise", "bad") if each.conflicts else "says"
+    return f"{each.by} {said}: {plain(f'{where}{who} ({more})')}"
 
 
 def _maker(each: MakerRow) -> str:
@@ -235,5 +260,8 @@ def _node(each: KnownNode) -> str:
 
 def _ranges(each: Story) -> str:
     """Return the numbers of lines, such as `lines 3-5, 9`."""
-    ranges = [str(start) if start == end else f"{start}-{end}" for start, end in each.lines]
-    return f"{'line' if each.line_count == 1 else 'lines'} {first_of(ranges, RANGES_SHOWN)}"
+    return f"{'line' if each.line_count == 1 else 'lines'} {_numbers(each.lines)}"
+
+
+def _numbers(lines: Sequence[Sequence[int]]) -> str:
+    return first_of([str(start) if start == end else f"{start}-{end}" for start, end in lines], RANGES_SHOWN)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from typing import NamedTuple
 
 from ..agents import heartbeats, mailbox, presence
 from ..errors import UsageError
@@ -26,6 +27,8 @@ from ..text.sanitize import sanitize, title
 from ..work import task_rules, task_state
 from . import commits
 from .commits import SECOND, MadeHere
+from .line_authors import WHOLE, LineAuthors, runs
+from .other_tools import HUMAN, OtherTools
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,6 +41,8 @@ if TYPE_CHECKING:
     from ..order.task import FoldedTask
     from ..store import Store
     from .commits import CommitLine
+    from .line_authors import Author
+    from .other_tools import Word
 
 
 NODES_MAX = 5
@@ -255,9 +260,10 @@ class MakerRow(Outcome):
         evidence: `environment`, `output`, or `alone`, which is inferred.
         here: Whether this clone has recorded it; otherwise the writer says so.
         wu_id: The work unit of its task, else that of the session, as for claims.
+        lines: The ranges of lines that it wrote, of those that were asked about.
     """
 
-    def __init__(self, db: sqlite3.Connection, line: CommitLine) -> None:
+    def __init__(self, db: sqlite3.Connection, line: CommitLine, lines: Sequence[int] = ()) -> None:
         record = line.record
         self.session_id = record.get("sender_session")
         self.agent = record["sender_identity"]
@@ -272,6 +278,51 @@ class MakerRow(Outcome):
         self.here = line.is_own
         self.task_id = record.get("task_id")
         self.wu_id = task_rules.unit_of(db, self.task_id) or record.get("wu_id")
+        self.lines = [list(each) for each in runs(lines)[:RANGES_MAX]]
+
+
+class ToolWord(Outcome):
+    """What another tool says of who wrote lines. Nobody has signed it.
+
+    Attributes:
+        by: Whose word it is: `git-ai` or `agent-trace`.
+        commit: The commit that it is about: this one, or one that this one has squashed or repeated.
+        kind: `ai`, `human`, `mixed` or `unknown`.
+        client, model, session: The coding agent, its model, and its own id of the conversation.
+        person: Who typed it.
+        lines: The ranges of lines, of those that were asked about.
+        conflicts: Whether a record of a session, or the other tool, says otherwise.
+    """
+
+    by: str
+    commit: str
+    kind: str
+    client: str | None
+    model: str | None
+    session: str | None
+    person: str | None
+    lines: list[list[int]]
+    conflicts: bool
+
+
+def _is_same(store: Store, word: Word, session_id: str | None, agent: str) -> bool:
+    """Return whether another tool means a session, as far as it tells."""
+    if word.kind == HUMAN:
+        return False
+    if session_id and word.session in (session_id, f"gitmem:{session_id}"):
+        return True  # our own export
+    if word.session:
+        one = presence.of_client(store, word.session) or presence.of_client(store, word.session, ended=True)
+        if one is not None:
+            return one.session_id == session_id
+    found = presence.get(store, session_id) if session_id else None
+    client = (found.record.get("client") if found is not None else None) or agent.partition(":")[0]
+    return word.client is None or client_word(word.client) == client_word(client)
+
+
+def client_word(client: str) -> str:
+    """Return what a coding agent is called by all tools: `claude` for `claude-code`."""
+    return re.split("[^a-z0-9]", client.lower(), maxsplit=1)[0]
 
 
 class Story(Outcome):
@@ -281,6 +332,7 @@ class Story(Outcome):
         lines, line_count: The ranges of the file that it made, and their number of lines.
         paths: Names of the file: now, and in the commit.
         made_by: The sessions that made it, or parts of it; several from other clones may contradict each other.
+        said: What other tools say of these lines.
         is_whole: Whether these are all, as far as records tell.
         rewritten_by: The sessions that only rebased, picked or squashed it.
         now: Whether what it is based on still holds: `holds`, or what has changed.
@@ -295,6 +347,7 @@ class Story(Outcome):
         self.line_count = 0
         self.paths = list(paths)
         self.made_by: list[MakerRow] = []
+        self.said: list[ToolWord] = []
         self.is_whole = True
         self.rewritten_by: list[MakerRow] = []
         self.wu_id: str | None = None
@@ -305,35 +358,77 @@ class Story(Outcome):
 
 
 def story_of(
+    authors: LineAuthors,
     store: Store,
     commit: str,
     facts: CommitFacts,
     patch_id: str | None,
     paths: Sequence[str],
-    *,
-    here: MadeHere,
-) -> Story:
-    """Return the story of a commit.
+    asked: Sequence[Lines],
+) -> tuple[Story, dict[str, dict[int, Author]]]:
+    """Return the story of a commit, and who wrote its lines: by their file and number in the commit.
 
     Args:
         patch_id: The patch id of its changes, if no record names it.
         paths: The file that was asked about.
-        here: The commits that were made in this clone.
+        asked: The lines that were asked about.
     """
     db = store.db()
     found = Story(commit, facts, paths)
-    makers = commits.find_makers(
-        db, commit, here, committed=facts.committed, authored=facts.authored, patch_id=patch_id
-    )
-    found.made_by = [MakerRow(db, each) for each in makers.made.values()]
+    found.lines = [[each.first, each.first + each.length - 1] for each in asked[:RANGES_MAX]]
+    found.line_count = sum(each.length for each in asked)
+    places: dict[str | None, dict[int, list[int]]] = {} if asked else {None: {WHOLE: []}}
+    for each in asked:
+        for at in range(each.length):
+            places.setdefault(each.path, {}).setdefault(each.was + at, []).append(each.first + at)
+    wrote: dict[str, dict[int, Author]] = {}
+    rows: list[tuple[Author, list[int]]] = []
+    for path, numbers in places.items():
+        makers, lines = authors.of(commit, facts, patch_id, path, sorted(numbers))
+        rows += [(author, numbers[number]) for number, author in lines.items()]
+        wrote[path or ""] = lines
+    made: dict[str, tuple[CommitLine, list[int]]] = {}
+    for author, shown in rows:
+        for session, line in author.made.items():
+            made.setdefault(session, (line, []))[1].extend(shown)
+    found.made_by = [MakerRow(db, line, sorted(shown)) for line, shown in made.values()]
+    found.said = _said(store, rows)
     found.rewritten_by = [
-        MakerRow(db, each) for session, each in makers.rewrote.items() if session not in makers.made
+        MakerRow(db, each) for session, each in makers.rewrote.items() if session not in made
     ]
-    found.is_whole = makers.is_whole
-    moment = (facts.authored if makers.made else facts.committed) * SECOND + SECOND - 1
+    found.is_whole = makers.is_whole or (bool(asked) and all(author.made for author, _ in rows))
+    moment = (facts.authored if made else facts.committed) * SECOND + SECOND - 1
     _add_context(store, found, moment)
     found.now = _now(found)
-    return found
+    return found, wrote
+
+
+def _said(store: Store, rows: Sequence[tuple[Author, Sequence[int]]]) -> list[ToolWord]:
+    """Return what other tools say, and whether a session or the other tool contradicts it."""
+    found: dict[tuple[Word, bool], list[int]] = {}
+    same: dict[tuple[Word, str], bool] = {}
+    for author, shown in rows:
+        for word in author.words:
+            for session, line in author.made.items():
+                key = (word._replace(commit=""), session)
+                if key not in same:
+                    record = line.record
+                    same[key] = _is_same(store, word, record.get("sender_session"), record["sender_identity"])
+            if author.made:
+                conflicts = not any(same[word._replace(commit=""), session] for session in author.made)
+            else:
+                conflicts = any(_differ(word, each) for each in author.words)
+            found.setdefault((word, conflicts), []).extend(shown)
+    return [
+        ToolWord(*word, [list(each) for each in runs(sorted(shown))[:RANGES_MAX]], conflicts)
+        for (word, conflicts), shown in found.items()
+    ]
+
+
+def _differ(one: Word, other: Word) -> bool:
+    """Return whether two tools contradict each other."""
+    clients = {client_word(each.client) for each in (one, other) if each.client}
+    return one.tool != other.tool and (one.kind != other.kind or len(clients) > 1)
 
 
 def _add_context(store: Store, found: Story, moment: int) -> None:
@@ -404,6 +499,14 @@ class Why(Outcome):
         self.next: list[str] = []
 
 
+class Told(NamedTuple):
+    """The story of a commit, and who wrote its lines: by their file and number in the commit."""
+
+    story: Story
+    facts: CommitFacts
+    wrote: dict[str, dict[int, Author]]
+
+
 def why(store: Store, text: str, *, folder: str, is_early: bool = False) -> Why:
     """Return why lines or a commit are as they are.
 
@@ -417,10 +520,11 @@ def why(store: Store, text: str, *, folder: str, is_early: bool = False) -> Why:
         StoreError: git failed, or did not end in time.
     """
     with store.one_look():
-        return _why(store, text, folder, is_early=is_early)
+        return tell(store, text, folder=folder, is_early=is_early)[0]
 
 
-def _why(store: Store, text: str, folder: str, *, is_early: bool) -> Why:
+def tell(store: Store, text: str, *, folder: str, is_early: bool = False) -> tuple[Why, list[Told]]:
+    """Return the same as `why`, and who wrote each line."""
     asked = find(store, folder, text)
     answer = Why(asked)
     if asked.commit is not None:
@@ -434,20 +538,25 @@ def _why(store: Store, text: str, folder: str, *, is_early: bool) -> Why:
     shown = [oid for oid in shown[:COMMITS_MAX] if oid in facts]
     recorded = {commit for commit, _ in commits.recorded(store.db(), shown)}
     patches = history.patch_ids(common, [oid for oid in shown if oid not in recorded], SECONDS)
-    here = MadeHere(store.repo)
+    tools = OtherTools(store)
+    authors = LineAuthors(store, MadeHere(store.repo), tools, SECONDS)
+    told = []
     for oid in shown:
-        story = story_of(store, oid, facts[oid], patches.get(oid), _paths(asked, behind[oid]), here=here)
-        story.lines = [[each.first, each.first + each.length - 1] for each in behind[oid][:RANGES_MAX]]
-        story.line_count = sum(each.length for each in behind[oid])
+        paths = _paths(asked, behind[oid])
+        story, wrote = story_of(authors, store, oid, facts[oid], patches.get(oid), paths, behind[oid])
         answer.commits.append(story)
+        told.append(Told(story, facts[oid], wrote))
     _add_remarks(store, answer, facts)
     lacks_log = store.git.tip(LOG_REF) is None and not store.waits() and bool(remotes(common))
     if lacks_log:
         answer.remarks.append("This clone has no log yet. It may be on the remote: `gitmem sync` fetches it.")
     if is_early and not all(each.made_by for each in answer.commits):
         answer.remarks.append("A commit of a moment ago is not yet noted: run it again.")
+    if tools and not all(each.made_by or each.said for each in answer.commits):
+        tools.look_for_missing()
+    answer.remarks += [*tools.remarks, *authors.remarks]
     answer.next = _next(answer, has_hook=heartbeats.has_commit_hook(store.repo), lacks_log=lacks_log)
-    return answer
+    return answer, told
 
 
 def _behind(store: Store, asked: Target, answer: Why) -> dict[str, list[Lines]]:
