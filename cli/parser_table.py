@@ -33,7 +33,7 @@ COMMANDS = {
     'claim list': 'claims:listing paths* --mine --edited',
     'claim release': 'claims:release id* --reason=',
     'overlap': 'claims:overlap branch? --notify',
-    'why': 'claims:why target',
+    'why': 'claims:why target --export=',
     'call': 'calls:call agent text --timeout= --join= --no-wait --with-context --var=* --with-memory --dry-run --idempotency-key= --once --again',
     'serve-agent': 'calls:serve_agent name --exec=:exec_ --callable=:callable_ --input=:input_ --trust --lease= --worktree --client=',
     'delegate': 'tasks:delegate text --to= --role= --scope=* --brief= --model= --priority= --deadline= --again --blocked-by=* --wu= -q:quiet --quiet',

@@ -153,6 +153,10 @@ def overlap(
 def why(
     at: Environment,
     target: Annotated[str, Argument("FILE[:LINE]|COMMIT", "FILE, FILE:LINE, FILE:10-20 or a commit."), PLAIN],
+    export: Annotated[
+        str | None,
+        Option("--export", "F", "git-ai: write its notes; agent-trace: print records of what sessions made."),
+    ] = None,
 ) -> None:
     """Show why a line or commit is as it is: who made it, on which task, what was agreed and known, and whether that holds."""
     from gitmem.history import why as operation
@@ -161,5 +165,13 @@ def why(
 
     at.note_top()
     is_early = environment.look_before_answer(at)
+    if export is not None:
+        from gitmem.history import export as exports
+
+        made = exports.export(at.store(), target, export, folder=at.folder)
+        at.answer(made, render.exported)
+        if not at.json:
+            output.note(made.remarks)
+        return
     found = operation.why(at.store(), target, folder=at.folder, is_early=is_early)
     at.answer(found, render.why)
