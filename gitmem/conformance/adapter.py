@@ -209,6 +209,8 @@ class Signal(TypedDict, total=False):
     after: list[str]
     answers_digest: str | None
     via: str | None
+    need: str | None
+    veto: list[str]
     idempotency_key: str | None
     wu_id: str | None
     initiative_id: str | None
@@ -234,7 +236,7 @@ class Convergence(TypedDict):
     """What a thread says now.
 
     Attributes:
-        agreed_on: The id of the proposal that every party has agreed to, or None.
+        agreed_on: The id of the proposal that every party has agreed to, or as many as its root says, or None.
         in_force: That id, else the ids of the latest proposals.
         agreed, rejected, countered, pending: The parties that are asked, by their decision, as reader identities.
     """
@@ -266,6 +268,8 @@ class Options(TypedDict, total=False):
     requires_ack: bool
     reply_to: str
     thread_id: str
+    need: str
+    veto: Sequence[str]
     interrupt_class: str
     idempotency_key: str
     allow_unseen: bool

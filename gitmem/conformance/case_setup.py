@@ -21,6 +21,7 @@ GROUPS = {
     "claims": ("who changes what", "gitmem.conformance.test_claims"),
     "receipt": ("who has read a signal, and who has accepted it", "gitmem.conformance.test_receipt"),
     "convergence": ("whether all recipients agree", "gitmem.conformance.test_convergence"),
+    "quorum": ("how many have to agree", "gitmem.conformance.test_quorum"),
     "signing": ("whose line is whose, and what is forgotten", "gitmem.conformance.test_signing"),
 }
 # What a bus of signals alone can do: docs/spec-core.md. `-m core` runs these groups.

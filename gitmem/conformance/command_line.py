@@ -46,7 +46,7 @@ TAKEN = 1  # of a refusal because somebody else has it
 WORDS = {"ask": ("message", "--ask"), "seal": ("accept",), "renew": ("take",)}
 WITH_TEXT = ("ask", "done", "message")
 FLAGS = {"broadcast": "--broadcast", "requires_ack": "--requires-ack", "allow_unseen": "--allow-unseen"}
-NAMES = {"intent": "--intent", "reply_to": "--reply-to", "thread_id": "--thread", "interrupt_class": "--interrupt",
+NAMES = {"intent": "--intent", "need": "--need", "reply_to": "--reply-to", "thread_id": "--thread", "interrupt_class": "--interrupt",
          "idempotency_key": "--idempotency-key", "wu_id": "--wu", "initiative_id": "--initiative", "lane": "--lane",
          "target_role": "--target-role", "delegation_id": "--delegation-id", "artifact_path": "--artifact"}  # fmt: skip
 
@@ -118,6 +118,7 @@ class CommandLine:
     def send(self, session: str, message: str, **options: Unpack[Options]) -> Signal:
         """Send a signal with `signal`, and return it as the command prints it."""
         words = [word for each in options.get("to", ()) for word in ("--to", each)]
+        words += [word for each in options.get("veto", ()) for word in ("--veto", each)]
         for name, value in options.items():
             if name in FLAGS:
                 words += [FLAGS[name]] if value else []

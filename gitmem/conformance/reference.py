@@ -278,6 +278,8 @@ class SignalReference:
         if answered is None and signals:
             answered = root_of(signals)
         sender, key = self.reader(session), options.get("idempotency_key")
+        vetoes = self.vetoes(session, options, recipients, begins=answered is None)
+        recipients = list(dict.fromkeys([*recipients, *vetoes]))
         id = keyed(sender, key) if key else self._new()
         if thread is None and recipients:
             thread = f"thread-{id}"
@@ -295,7 +297,7 @@ class SignalReference:
             "origin": "local", "wu_id": options.get("wu_id"), "initiative_id": options.get("initiative_id"),
             "lane": options.get("lane"), "sender_role": role_of(self.records.sessions[session]),
             "target_role": options.get("target_role"), "delegation_id": options.get("delegation_id"),
-            "artifact_path": options.get("artifact_path"),
+            "artifact_path": options.get("artifact_path"), "need": options.get("need"), "veto": vetoes,
         }  # fmt: skip
         before = self.signals().get(signal["signal_id"])
         if before is None:
@@ -331,6 +333,18 @@ class SignalReference:
         else:
             return []
         return [each for each in members if each not in (self.reader(session), session)]
+
+    def vetoes(self, session: str, options: Options, asked: Collection[str], *, begins: bool) -> list[str]:
+        """Return the addresses of those who have to agree in any case; refuse a quorum that can't be."""
+        named = [part for each in options.get("veto", ()) for part in each.split(",")]
+        unseen, own = options.get("allow_unseen", False), {self.reader(session), session}
+        found = list(dict.fromkeys(who for each in named for who in self.addresses(session, each, unseen)))
+        need = options.get("need", "")
+        is_count = need.isdecimal() and 0 < int(need) <= len({*asked, *found} - own)
+        is_first = begins and options.get("intent") == "PROPOSE" and not options.get("broadcast")
+        if ("need" in options or found) and not (is_count and is_first and own.isdisjoint(found)):
+            raise Refused("A proposal that begins a thread says how many of the others have to agree.")
+        return found
 
     def seen(self, reader: str, signals: Mapping[str, Signal], answered: Signal | None) -> list[str]:
         """Return the `after` of a new signal: the ids that its writer knows, without those that the others imply."""
@@ -607,7 +621,7 @@ class Agreement:
 
     def convergence(self, ambiguous: Collection[str], asked: str) -> Convergence:
         """Return the answer to the question whether a thread, or one of its proposals, has converged."""
-        agreed = None if any(map(self.decides, ambiguous)) else self.agreed_on
+        agreed = self.agreed_on
         found: Convergence = {
             "converged": agreed is not None and (asked not in self.ids or asked == agreed),
             "agreed_on": agreed, "in_force": list(self.in_force), "agreed": [], "rejected": [], "countered": [],
@@ -637,9 +651,28 @@ class Agreement:
         return self.reached(parent) if parent else self.proposal_of(signal["signal_id"])
 
     def _agreed_on(self) -> str | None:
-        stands = [self.position(each) for each in self.parties]
-        agreed = (id for id in self.ids if all(how != "reject" and on == {id} for how, on in stands))
-        return next(agreed, None) if stands else None
+        return next(filter(self.has_agreement, self.ids), None) if self.parties else None
+
+    def has_agreement(self, id: str) -> bool:
+        """Return whether all parties agree to a proposal, or as many, and those, as the root says."""
+        unclear = [self.signals[each] for each in self._ambiguous if self.decides(each)]
+        agreeing = {
+            each
+            for each in self.parties
+            if not any(is_by(one, each) for one in unclear)
+            for how, on in [self.position(each)]
+            if how != "reject" and on == {id}
+        }
+        need = (
+            self.root.get("need")
+            if self.root["intent"] == "PROPOSE" and not self.root.get("reply_to")
+            else None
+        )
+        if not need:
+            return agreeing == {*self.parties}
+        authors = {each for each in self.parties if is_by(self.signals[id], each)}
+        required = {self.root["sender_identity"], *authors, *self.root.get("veto", ())}
+        return required <= agreeing and len(agreeing - authors) >= int(need)
 
     def _latest_proposals(self) -> list[str]:
         left = [each for each in self.proposals if not self._is_withdrawn(each)]

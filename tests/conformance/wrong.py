@@ -158,6 +158,59 @@ def _agreement(signals: Mapping[str, Signal], choose: Callable[[list[Signal]], l
     return Wrong(signals, {})
 
 
+def _with_root(signals: Mapping[str, Signal], **fields: Any) -> dict[str, Signal]:
+    """The signals of a thread whose roots have other fields."""
+    changed: Any = {id: each if each.get("reply_to") else {**each, **fields} for id, each in signals.items()}
+    return changed  # type: ignore[no-any-return]
+
+
+class AsksAllWhateverTheRootSays(Reference):
+    def agreement(self, signals: Mapping[str, Signal]) -> Agreement:
+        return super().agreement(_with_root(signals, need=None))
+
+
+class KnowsNoVeto(Reference):
+    def agreement(self, signals: Mapping[str, Signal]) -> Agreement:
+        return super().agreement(_with_root(signals, veto=[]))
+
+
+class LetsARejectStopAQuorum(Reference):
+    def agreement(self, signals: Mapping[str, Signal]) -> Agreement:
+        class Stopped(Agreement):
+            def has_agreement(self, id: str) -> bool:
+                return super().has_agreement(id) and all(
+                    self.position(each)[0] != "reject" for each in self.parties
+                )
+
+        return Stopped(signals, {})
+
+
+class LetsAMajorityOverruleTheProposer(Reference):
+    def agreement(self, signals: Mapping[str, Signal]) -> Agreement:
+        class Overruled(Agreement):
+            def has_agreement(self, id: str) -> bool:
+                agreeing = [
+                    each
+                    for each in self.parties
+                    if self.position(each) in (("agree", {id}), ("counter", {id}))
+                ]
+                need = self.root.get("need")
+                return len(agreeing) > int(need) if need else super().has_agreement(id)
+
+        return Overruled(signals, {})
+
+
+class TakesAnyQuorum(Reference):
+    def send(self, session: str, message: str, **options: Unpack[Options]) -> Signal:
+        try:
+            return super().send(session, message, **options)
+        except Refused:
+            if options.get("need") != "3":
+                raise
+            del options["need"]
+            return super().send(session, message, **options)
+
+
 class PromotesForAnybody(Reference):
     def receipts(self, signal_id: str) -> list[Receipt]:
         found = super().receipts(signal_id)
