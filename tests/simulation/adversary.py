@@ -66,6 +66,7 @@ class Adversary:
             self.replay_a_tip, self.hostile_tree, self.hostile_format, self.without_projects, self.orphan,
             self.deep_tree, self.hostile_shared_branch, self.deletions, self.speak_for_itself, self.speak_for_itself,
             self.meddle, self.meddle, self.meddle, self.write_anew, self.write_anew, self.bring_in,
+            *([self.stuff_ballots] * 8 if self.world.voting else []),
         ]  # fmt: skip
         for _ in range(count):
             act = self.random.choice(acts)
@@ -229,6 +230,38 @@ class Adversary:
             about["reply_to"] = answered["signal_id"]
             about["answers_digest"] = digest(_line(answered, str(answered["at"])))
         return about
+
+    def stuff_ballots(self) -> str:
+        """Votes and counters of its own in every thread with a quorum, others' in their name, and roots that ask fewer."""
+        lines = []
+        for each in [
+            record
+            for record in self._known_records()
+            if record["kind"] == "signal"
+            and record.get("need")
+            and isinstance(record.get("recipients"), list)
+            and "at" in record
+        ][:6]:
+            answer = {"kind": "signal", "schema_version": "A2A.V1", "message": "Me, too.", "origin": "local", "recipients": each["recipients"],
+                      "thread_id": each.get("thread_id"), "reply_to": each.get("signal_id"), "answers_digest": digest(_line(each, str(each["at"])))}  # fmt: skip
+            quorum = {
+                "need": self.random.choice(["1", "0", 1, -1, "9" * 400, ["1"], None]),
+                "veto": self.random.choice([[], "x", ["a"] * 10_000, [1]]),
+            }
+            for intent in ("AGREE", "COUNTER"):
+                own = {
+                    **answer,
+                    "signal_id": self._id("sig"),
+                    "sender_identity": "mallory:voter:one",
+                    "intent": intent,
+                    **quorum,
+                }
+                lines.append(self._line_of_its_own(own, self._time(each)))
+            for who in each["recipients"][:3]:
+                theirs = {**answer, "signal_id": self._id("sig"), "sender_identity": who, "intent": "AGREE"}
+                lines += [self._line(theirs, self._time(each))]
+            lines.append(self._line({**each, **quorum}, self._time(each)))
+        return self._push_lines(line for line in lines if line)
 
     def write_anew(self) -> str:
         """Lines of its own once more, with other edges: the signals have a key, so that these lines are one signal with the first ones."""

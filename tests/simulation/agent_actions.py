@@ -17,6 +17,7 @@ from gitmem.work import new_task, task_decisions, task_work
 from tests.clones import agreed
 from tests.sandbox import annas
 
+from . import quorum
 from .scheduler import Process
 from .world import Clone, WatchedStore, World
 
@@ -120,6 +121,45 @@ class AgentActions:
             store, self._caller(store), self._text(), to=self._others(), intent="PROPOSE", thread="launch", allow_unseen=True
         )  # fmt: skip
         return f"{sent.signal['signal_id']} {sent.commit}"
+
+    def propose_to_some(self, store: WatchedStore) -> str:
+        """Propose to agents of all clones; some of them suffice, and somebody may have a veto."""
+        others = [agent for clone in self.world.clones for agent in agents(clone) if agent != self.agent]
+        to = self.random.sample(others, min(len(others), self.random.choice([3, 3, 4])))
+        need = str(min(self.random.choice([1, 2, 2, 2, 3]), len(to)))
+        veto = self.random.sample(to, 1) if self.random.random() < 0.3 else []
+        sent = send.send(
+            store,
+            self._caller(store),
+            self._text(),
+            to=to,
+            intent="PROPOSE",
+            need=need,
+            veto=veto,
+            allow_unseen=True,
+        )
+        return f"{sent.signal['signal_id']} {sent.commit}"
+
+    def vote(self, store: WatchedStore) -> str:
+        """Let a party that is an agent of this clone answer a proposal of a thread with a quorum, as a rule with AGREE."""
+        found = quorum.votes(quorum.lines_of(store)).values()
+        own = agents(self.clone)
+        open_ = [
+            (id, who) for each in found for id in sorted(each.proposals) for who in each.parties if who in own
+        ]
+        if not open_:
+            return "nothing to vote on"
+        id, self.agent = self.random.choice(open_)
+        intent = self.random.choice(["AGREE"] * 6 + ["REJECT", "REJECT", "COUNTER"])
+        sent = send.send(store, self._caller(store), self._text(), reply_to=id, intent=intent)
+        return f"{sent.signal['signal_id']} {intent} {sent.commit}"
+
+    def conclude(self, store: WatchedStore) -> str:
+        """Look at what was agreed on, as somebody who is about to carry it out."""
+        yes, wrong = quorum.look(self.process.name, store)
+        self.world.yes += yes
+        self.world.wrong += wrong
+        return " ".join(each.proposal for each in yes)
 
     def ask(self, store: WatchedStore) -> str:
         near = [agent for agent in agents(self.clone) if agent != self.agent]
@@ -246,10 +286,18 @@ KINDS: list[tuple[str, int]] = [
 
 MEDDLED_WITH = [("propose_by_name", 3), ("ask", 6), ("work", 10), ("decide", 4)]
 FORGETTING = [("forget", 4), ("rewrite", 3)]
+VOTING = [("propose_to_some", 6), ("vote", 20), ("conclude", 10), ("sync", 10)]
 
 
-def drawn(random: Random, count: int, *, forgetful: bool = False, hostile: bool = False) -> list[str]:
-    kinds = [*KINDS, *(FORGETTING if forgetful else ()), *(MEDDLED_WITH if hostile else ())]
+def drawn(
+    random: Random, count: int, *, forgetful: bool = False, hostile: bool = False, voting: bool = False
+) -> list[str]:
+    kinds = [
+        *KINDS,
+        *(FORGETTING if forgetful else ()),
+        *(MEDDLED_WITH if hostile else ()),
+        *(VOTING if voting else ()),
+    ]
     return random.choices([name for name, _ in kinds], [weight for _, weight in kinds], k=count)
 
 

@@ -21,7 +21,7 @@ from gitmem.signals import inbox, threads
 from gitmem.store import Store
 from gitmem.work import task_state
 
-from . import own_checks
+from . import own_checks, quorum
 from .faults import PERSON, segments
 from .memory import MemoryConfig, MemoryGit, Repository
 from .world import Clone, World
@@ -159,6 +159,9 @@ def _folds(world: World) -> list[str]:
                     f"{clone.name} answers otherwise: {question}: {answer} instead of {expected[question]}"
                 )
         wrong += own_checks.differs_anew(world, clone, store)
+        if world.voting:
+            yes, otherwise = quorum.look(clone.name, store)
+            wrong += [*otherwise, *quorum.false_yes([*world.yes, *yes], quorum.lines_of(store))]
         store.close()
     return wrong
 

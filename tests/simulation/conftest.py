@@ -1,6 +1,6 @@
 """Which seeds are run.
 
-The default profile runs the first 10, and the first 4 with an adversary; `-m deep` those up to 30, `-m soak` those up
+The default profile runs the first 10, the first 4 with an adversary and the first 3 with votes; `-m deep` those up to 30, `-m soak` those up
 to 2,000. `pytest tests/simulation --seed 17` runs one, `--seeds 300` that many from the first on.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 # The parameter of a test → how many of its seeds the default profile runs.
-SEEDS = {"seed": 10, "disk_seed": 10, "seed_of_attack": 4}
+SEEDS = {"seed": 10, "disk_seed": 10, "seed_of_attack": 4, "seed_of_votes": 3}
 DEEP_SEEDS = 30
 DISK_EVERY = 10
 

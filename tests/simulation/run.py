@@ -45,7 +45,13 @@ class Run:
 
 
 def simulate(
-    seed: int, root: Path, place: str = "memory", *, hostile: bool = False, forgetful: bool = False
+    seed: int,
+    root: Path,
+    place: str = "memory",
+    *,
+    hostile: bool = False,
+    forgetful: bool = False,
+    voting: bool = False,
 ) -> Run:
     """Run a seed below a folder that does not exist yet.
 
@@ -55,6 +61,7 @@ def simulate(
         place: `memory`, or `disk` for real repositories.
         hostile: Whether an adversary pushes to the remote all the time.
         forgetful: Whether texts are forgotten, and the log is written anew.
+        voting: Whether agents of three clones, one of them offline for a while, propose with need and veto.
     """
     random = Random(seed)
     root.mkdir(parents=True)
@@ -65,6 +72,7 @@ def simulate(
     world = World(seed, turns, places)
     world.weather = Faults(random)
     world.forgetful = forgetful
+    world.voting = voting
     run = Run(seed, world)
 
     def disk(path: str) -> Disk | None:
@@ -99,7 +107,7 @@ def _set(limits: Mapping[str, tuple[Any, int]]) -> Iterator[None]:
 
 def _live(world: World, random: Random, adversary: Adversary | None) -> None:
     hand = world.hand = Hand(world, random)
-    for name in NAMES[: random.choice([1, 2, 3, 3, 4, 4])]:
+    for name in NAMES[: 3 if world.voting else random.choice([1, 2, 3, 3, 4, 4])]:
         clone = world.add_clone(name)
         clone.cannot_lock = world.weather.has_no_locks
         clone.disk.errors = world.weather.io_errors
@@ -109,12 +117,24 @@ def _live(world: World, random: Random, adversary: Adversary | None) -> None:
     hand.schedule(until)
     if adversary is not None:
         adversary.schedule(until, adversary.random.randrange(2, 12))
+    if world.voting:
+        _leave_one_offline(world, random, until)
     crowd = Crowd(world, hand, random)
-    for _ in range(random.randrange(4, 18)):
+    for _ in range(random.randrange(20, 40) if world.voting else random.randrange(4, 18)):
         crowd.somebody(random.randrange(until))
     for _ in range(random.choice([0, 1, 2, 3, 4, 6])):
         crowd.rush(random.randrange(until))
     world.turns.run()
+
+
+def _leave_one_offline(world: World, random: Random, until: int) -> None:
+    """From some time on one clone reaches no remote, as a rule until all is over."""
+    clone = random.choice(world.clones)
+
+    def leave() -> None:
+        clone.is_offline = True
+
+    world.turns.at(random.randrange(until), leave)
 
 
 class Crowd:
@@ -130,7 +150,11 @@ class Crowd:
         long = self.random.random() < 0.15
         count = self.random.randrange(4, 9) if long else self.random.choice([1, 1, 1, 2, 3])
         plan = agent_actions.drawn(
-            self.random, count, forgetful=self.world.forgetful, hostile=bool(self.world.stranger)
+            self.random,
+            count,
+            forgetful=self.world.forgetful,
+            hostile=bool(self.world.stranger),
+            voting=self.world.voting,
         )
         self._comes(at, self.random.random(), plan, self.random.choice([0.5, 5.0, 20.0]) if long else 0.0)
 

@@ -13,6 +13,7 @@ from gitmem.agents import presence
 from gitmem.git import packs
 from gitmem.log import ref_checks, tree_union
 from gitmem.order import task
+from gitmem.order.thread import FoldedThread
 from gitmem.records import lines
 from gitmem.sync import exchange
 
@@ -30,9 +31,22 @@ print(hashlib.sha256("\\n".join([*run.trace, *run.outcomes]).encode()).hexdigest
 
 
 def checked(
-    seed: int, root: Path, place: str = "memory", *, hostile: bool = False, forgetful: bool = False
+    seed: int,
+    root: Path,
+    place: str = "memory",
+    *,
+    hostile: bool = False,
+    forgetful: bool = False,
+    voting: bool = False,
 ) -> Run:
-    run = simulate(seed, root / f"{place}-{seed}", place, hostile=hostile, forgetful=forgetful)
+    run = simulate(
+        seed,
+        root / f"{place}-{seed}",
+        place,
+        hostile=hostile,
+        forgetful=forgetful,
+        voting=voting,
+    )
     if run.wrong:
         trace = root / f"trace-{seed}.txt"
         trace.write_text("\n".join([*run.trace, "", *run.outcomes]) + "\n")
@@ -126,6 +140,37 @@ def test_an_adversary_in_two_thousand_runs(first: int, tmp_path: Path) -> None:
     """The same, a hundred seeds at a time."""
     for each in range(first, first + 100):
         checked(each, tmp_path, hostile=True)
+
+
+def test_nobody_says_yes_to_what_too_few_agreed_on(seed_of_votes: int, tmp_path: Path) -> None:
+    """Three clones, one of them offline; each answer is that of the lines that it is from, and only a change of mind undoes a yes."""
+    checked(seed_of_votes, tmp_path, voting=True, hostile=seed_of_votes % 3 == 0)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3_600)
+@pytest.mark.parametrize("first", range(1, 1_001, 100))
+def test_nobody_says_yes_to_what_too_few_agreed_on_in_a_thousand_runs(first: int, tmp_path: Path) -> None:
+    """The same, a hundred seeds at a time."""
+    for each in range(first, first + 100):
+        checked(each, tmp_path, voting=True, hostile=each % 3 == 0)
+
+
+MISCOUNTED = {
+    "a veto that nobody heeds": ("required", lambda self, id: [next(iter(self.parties))]),
+    "one consent too few": ("consents", lambda self, id: len(self.agreeing(id))),
+    "a proposer who need not agree": ("required", lambda self, id: list(self.veto)),
+}
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("what", MISCOUNTED)
+def test_a_vote_finds(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the rule broken some seed fails."""
+    name, broken = MISCOUNTED[what]
+    monkeypatch.setattr(FoldedThread, name, broken)
+
+    assert any(simulate(seed, tmp_path / str(seed), voting=True).wrong for seed in range(1, 60))
 
 
 UNGUARDED = {

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from gitmem.log.local_log import Sealer
 
     from .faults import Faults, Hand
+    from .quorum import Said
 
 BEGINNING = 1_795_000_000_000_000  # microseconds: in November 2026
 SECOND = 1_000_000
@@ -135,6 +136,7 @@ class World:
         failed: Those that were reported as failed; unless they are in `loose` they may be nowhere.
         loose: Lines that were on their way when a clone was copied: who voided them voided them there.
         forgetful: Whether texts are forgotten, and the log is written anew.
+        voting: Whether agents propose with need and veto; `yes` is where somebody was told that they agreed.
         safe: Lines of which a sync has said since the last tampering that the remote has them.
         tampered: How often somebody changed the remote by hand.
         forged: Every line that an adversary pushed, whoever wrote it first.
@@ -168,6 +170,8 @@ class World:
         self.bad: set[str] = set()
         self.newer: set[str] = set()
         self.forgetful = False
+        self.voting = False
+        self.yes: list[Said] = []
         self.cpu_seconds = 0.0
         self._lines: dict[str, frozenset[bytes]] = {}
 
