@@ -193,7 +193,7 @@ def _signal_options(annotation: Any) -> Iterator[inspect.Parameter]:
     for name, declared in options.SIGNAL_OPTIONS.items():
         if name in types:
             is_list = types[name] == Sequence[str] | None
-            type = list[str] | None if is_list else types[name]
+            type = list[str] | None if is_list else bool if types[name] is bool else str | None
             help = declared.help + (" May be repeated." if is_list else "")
             option = options.Option(declared.flags, declared.metavar, help)
             yield inspect.Parameter(

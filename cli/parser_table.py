@@ -19,7 +19,7 @@ COMMANDS = {
     'trust': 'sessions:trust writer? --only=* --accept --yes --sign --make-key=',
     'roster': 'sessions:roster query? --all --limit=',
     'role': 'sessions:role role? --check',
-    'signal': 'signals:signal message --to=* --broadcast --reply-to= --thread= --intent= --interrupt= --requires-ack --idempotency-key= --wu= --initiative= --lane= --target-role= --delegation-id= --artifact= --allow-unseen --insist --sync -q:quiet --quiet',
+    'signal': 'signals:signal message --to=* --broadcast --reply-to= --thread= --intent= --need= --veto=* --interrupt= --requires-ack --idempotency-key= --wu= --initiative= --lane= --target-role= --delegation-id= --artifact= --allow-unseen --insist --sync -q:quiet --quiet',
     'reply': 'signals:reply id message --agree --reject --counter --insist --sync -q:quiet --quiet',
     'inbox': 'signals:inbox --for=:for_ --wu= --thread= --intent=* --from=:from_ --all --no-mark --count --limit=',
     'watch': 'watch:watch --session= --sync= --exec=:exec_ --write= --notify',

@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -187,6 +187,14 @@ def test_the_agreement_is_what_the_example_says() -> None:
     assert {each: before.stands(each)[0] for each in before.asked} == {
         "planck": "agree", "curie": "counter", "bohr": "pending"
     }  # fmt: skip
+    first: Any = {
+        **said["sig-0001"].record,
+        "need": "2",
+        "veto": ["curie"],
+        "recipients": ["curie", "bohr", "dora"],
+    }
+    some = FoldedThread("thread-x", {**said, "sig-0001": ThreadSignal(first, [said["sig-0001"].line])})
+    assert some.agreed_on is said["sig-0002"]
 
 
 def test_what_is_void_is_what_the_example_says() -> None:

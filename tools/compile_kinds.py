@@ -73,6 +73,7 @@ OPTIONS_HEADER = '''"""The options that set fields of signals. Written by `tools
 # fmt: off
 from __future__ import annotations
 
+from collections.abc import Sequence  # noqa: TC003  (the types are evaluated for commands and tools)
 from typing import NotRequired, TypedDict
 '''
 
@@ -445,14 +446,24 @@ def compile_options() -> str:
         ]
         told = "".join(f"\n        {each.name or field}: {each.help}" for field, each in found)
         types = {
-            each.name or field: "bool"
-            if kinds.Signal.model_fields[field].annotation is bool
-            else "str | None"
+            each.name or field: option_type(kinds.Signal.model_fields[field].annotation)
             for field, each in found
         }
         lines = [(option, type_, False) for option, type_ in types.items()]
         text += typed_dict(name, f"{doc}\n\n    Attributes:{told}\n    ", lines, base)
     return text
+
+
+def option_type(annotation: Any) -> str:
+    """Return the type of an option that sets a field."""
+    if annotation is bool:
+        return "bool"
+    if origin(annotation) is tuple:
+        return "Sequence[str] | None"
+    from gitmem.records.kinds import Form, parts_of
+
+    is_count = any(isinstance(each, Form) and each.name == "count" for each in parts_of(annotation))
+    return "int | str | None" if is_count else "str | None"
 
 
 def types_of(model: Any) -> str:

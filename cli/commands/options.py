@@ -87,6 +87,7 @@ FOR_MODELS = {
     "thread": PLAIN,
     **{name: PLAIN for name, (*_, for_models) in OPTIONS.items() if for_models},
     "intent": ForModels(is_plain=True, values=INTENTS),
+    "need": ForModels(most=9_999),
 }
 TASK_ID = "A task id or a unique prefix."
 

@@ -122,7 +122,7 @@ def converged(
     wait: Annotated[str | None, Option("--wait", "30s", "Wait up to this long for agreement."), MODEL] = None,
     sync: SyncToo = False,
 ) -> int:
-    """Exit 0 if all parties of a thread agreed to this proposal, or to any if the id is of something else; else 1."""
+    """Exit 0 if all parties of a thread, or as many as its root needs, agreed to this proposal, or to any if the id is of something else; else 1."""
     if (id is None) == (thread is None):
         raise UsageError("Expected one thread or signal id.", next=["gitmem converged --help"])
     import time

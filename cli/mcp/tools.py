@@ -59,7 +59,7 @@ TOOLS = {
     ),
     "signal": Tool(
         "Send a message to agents or people who share this git repository: `to` (exact names from roster), `thread` (its members) or `broadcast`. "
-        "PROPOSE with `requires_ack` asks for a decision. reply (`id`) answers its sender: agree, reject or counter a proposal.",
+        "PROPOSE with `requires_ack` asks for a decision: of all, or of `need` of them and each `veto`. reply (`id`) answers its sender: agree, reject or counter a proposal.",
         {"send": "signal", "reply": "reply"}, implied=2,
     ),
     "inbox": Tool(
@@ -68,7 +68,7 @@ TOOLS = {
         {"": "inbox"},
     ),
     "converged": Tool(
-        "Check whether all parties agree to a proposal, or to any of a thread. Carry it out only if the answer is converged.",
+        "Check whether all parties, or as many as are needed, agree to a proposal, or to any of a thread. Carry it out only if the answer is converged.",
         {"": "converged"},
     ),
     "claim": Tool(

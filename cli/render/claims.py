@@ -193,7 +193,7 @@ def exported(found: Exported) -> list[str]:
 def _holds(each: Story) -> bool:
     """Return whether something was agreed or known when a commit was made, and nothing shown about it has changed."""
     agreed = any(one.agreed_then for one in each.threads)
-    agreed = agreed and not any(one.rejected or one.replaced for one in each.threads)
+    agreed = agreed and not any((one.rejected and not one.agreed_on) or one.replaced for one in each.threads)
     known = any(one.known_then for one in each.nodes)
     return (agreed or known) and all(one.now == HOLDS for one in each.nodes)
 

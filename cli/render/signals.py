@@ -133,11 +133,25 @@ def standing(found: Thread) -> list[str]:
 
 def _in_force(found: Standing) -> str:
     proposals = " and ".join(map(_proposal, found.in_force))
+    count = f" ({_quorum(found)})" if found.quorum is not None and len(found.in_force) == 1 else ""
     if found.agreed_on is not None:
-        return f"{paint('agreed on', 'good')} {proposals}"
+        return f"{paint('agreed on', 'good')} {proposals}{count}"
     if found.settled:
         return f"{sanitize(found.settled)}: {proposals}"
-    return f"{'these conflict' if len(found.in_force) > 1 else 'in force'}: {proposals or 'nothing, all was withdrawn'}"
+    return f"{'these conflict' if len(found.in_force) > 1 else 'in force'}: {proposals or 'nothing, all was withdrawn'}{count}"
+
+
+def _quorum(found: Standing) -> str:
+    """Return how many agree of how many who have to, and for whom it waits in any case; "" if all have to."""
+    quorum = found.quorum
+    if quorum is None:
+        return ""
+    names = {each.identity: each.display_name for each in found.recipients}
+    waits = [
+        f"{plain(names.get(each) or each)}{' (veto)' if each in quorum.veto else ''}"
+        for each in quorum.waits_for
+    ]
+    return f"{quorum.count_text}; waits for {first_of(waits, RECIPIENTS)}" if waits else quorum.count_text
 
 
 def _proposal(each: Proposal) -> str:
@@ -240,6 +254,8 @@ def _agreement(found: Converged) -> str:
         return f"{sanitize(found.settled)}, so nobody is asked any more: {proposals}"
     if not total:
         return "nobody was asked, so nobody can agree"
+    if found.quorum is not None and found.converged:
+        return f"{found.quorum.agreed} of {found.quorum.of} agreed on {proposals}, as needed"
     if found.converged:
         return f"{'all' if total > 1 else 'the'} {parties} agreed on {proposals}"
     if found.ambiguous:
@@ -247,7 +263,11 @@ def _agreement(found: Converged) -> str:
         return f"{plural(count, 'signal')} of the thread {'has' if count == 1 else 'have'} several contents"
     if len(found.in_force) > 1:
         return f"these conflict: {proposals}; agree to one of them all, or counter"
-    return f"{len(found.agreed)} of {parties} agreed on {proposals}"
+    return (
+        f"{_quorum(found)}: {proposals}"
+        if found.quorum
+        else f"{len(found.agreed)} of {parties} agreed on {proposals}"
+    )
 
 
 def format_history(found: LogPage) -> list[str]:

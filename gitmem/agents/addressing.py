@@ -59,12 +59,14 @@ def resolve(
     *,
     caller: Caller | None = None,
     allow_unseen: bool = False,
+    option: str = "--to",
 ) -> list[Resolved]:
     """Return the recipients that `--to` names: all of them, or raise an error.
 
     Args:
         to: The texts as typed; each may be a comma-separated list.
         allow_unseen: Accept an identity that the log has never seen.
+        option: What has the texts, for error messages.
 
     Raises:
         UsageError: `empty-recipient`, `unknown-recipient`, `ambiguous-recipient`, or those of `named_role`.
@@ -73,7 +75,7 @@ def resolve(
     for part in [part.strip() for text in to for part in text.split(",")]:
         if not part:
             raise UsageError(
-                "--to has an empty name. Nothing was written.", hint="Name a recipient, or use --broadcast.",
+                f"{option} has an empty name. Nothing was written.", hint="Name a recipient, or use --broadcast.",
                 code="empty-recipient", next=["gitmem roster"],
             )  # fmt: skip
         one = _exact(store, part)
@@ -86,7 +88,7 @@ def resolve(
             one.remark = f"{part} is not in this log yet: an agent of yours with this identity reads it when its first session starts."
             one.asleep = one.elsewhere = True
         if one is None:
-            raise names.recipient_error(store, part, "--to")
+            raise names.recipient_error(store, part, option)
         if caller is not None and one.address in (caller.reader, caller.session_id):
             one.remark = "You are one of the recipients: your own signals are never in your inbox."
         found.setdefault(one.address, one)

@@ -221,9 +221,10 @@ def _asks(signal: ThreadSignal) -> bool:
 
 
 def _agreement(found: FoldedThread) -> Iterable[int]:
-    """Yield how long it took until all parties of a thread agreed, if they do."""
+    """Yield how long it took until those agreed who do in a thread, if it has converged."""
     if found.root is not None and found.agreed_on is not None:
-        agreed = [at.signal for each in found.parties if (at := found.position(each)) is not None]
+        agreeing = found.agreeing(found.agreed_on.id)
+        agreed = [at.signal for each in agreeing if (at := found.position(each)) is not None]
         yield max(map(_at, agreed)) - _at(found.root)
 
 

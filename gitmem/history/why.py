@@ -454,7 +454,7 @@ def _now(found: Story) -> list[str]:
             changes.append(
                 f"{', '.join(each.reversed)} no longer agree{'s' if len(each.reversed) == 1 else ''} in {each.thread_id}"
             )
-        elif each.rejected and each.by == BY_TASK:
+        elif each.rejected and each.agreed_on is None and each.by == BY_TASK:
             changes.append(f"rejected in {each.thread_id} by {', '.join(each.rejected)}")
     changed = (node for node in found.nodes if node.known_then and node.now != HOLDS)
     return [*changes, *(f"{node.id} {node.now}" for node in changed)]

@@ -16,7 +16,7 @@ from .content import ASKS, DECISIONS, asks, content_of, digest_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from typing import Any
 
     from ..records.record_types import SignalRecord
@@ -181,6 +181,8 @@ class FoldedThread:
         parties: The addresses of the root's sender, first, and of its other recipients; empty if nobody was asked, or if the root is
             not of who gave the thread its name.
         proposals: The root, and each PROPOSE and COUNTER of a party, by id.
+        need: How many others than its author have to agree to a proposal; 0 for all.
+        veto: With `need`: who has to agree in any case. A proposal with an address that is no party is never agreed on.
         left_out: The number of its signals that were not read, because there are too many.
     """
 
@@ -191,7 +193,12 @@ class FoldedThread:
         self.root = root(name, signals) if signals else None
         self.parties: dict[str, None] = {}
         self.proposals: dict[str, ThreadSignal] = {}
+        self.need = 0
+        self.veto: Sequence[str] = ()
         if self.root is not None:
+            asked = self.root.record
+            if asked["intent"] == "PROPOSE" and not asked.get("reply_to") and (need := asked.get("need")):
+                self.need, self.veto = int(need), tuple(dict.fromkeys(asked.get("veto", ())))
             others = [each for each in self.root.record["recipients"] if not self.root.is_by(each)]
             if others and suffix_of(name) in ("", self.root.record.get("writer")):
                 self.parties = dict.fromkeys([self.root.record["sender_identity"], *others])
@@ -342,15 +349,60 @@ class FoldedThread:
 
     @cached_property
     def agreed_on(self) -> ThreadSignal | None:
-        """The proposal to which every party's position is AGREE, or None."""
-        if not self.parties or any(map(self._decides, self.ambiguous)):
+        """The proposal to which every party's position is AGREE, with `need` that of enough of them, or None.
+
+        The root's sender is always among them, so it is one proposal at most.
+        """
+        at = self.position(next(iter(self.parties))) if self.parties else None
+        if at is None or self.lacks(at.proposal) or (self.need and self.consents(at.proposal) < self.need):
             return None
-        first = self.position(next(iter(self.parties)))
-        if first is None or first.rejects:
-            return None
-        proposal = first.proposal
-        agreed = (at is not None and at.agrees_to(proposal) for at in map(self.position, self.parties))
-        return self.proposals[proposal] if all(agreed) else None
+        return self.proposals[at.proposal]
+
+    def agreeing(self, id: str) -> list[str]:
+        """Return the parties whose position is an AGREE to a proposal alone, and who have written no ambiguous decision."""
+        at = ((each, self.position(each)) for each in self.parties if each not in self._unclear)
+        return [each for each, position in at if position is not None and position.agrees_to(id)]
+
+    @cached_property
+    def _unclear(self) -> set[str]:
+        """Who has written an ambiguous proposal or decision."""
+        return {name for each in filter(self._decides, self.ambiguous) for name in self.signals[each].writers}
+
+    def required(self, id: str) -> list[str]:
+        """Return without whom a proposal is not agreed on: all parties; with `need` the root's sender, its author, and `veto`."""
+        if not self.need:
+            return [*self.parties]
+        own = (each for each in self.parties if self.proposals[id].is_by(each))
+        return [*dict.fromkeys([*[*self.parties][:1], *own, *self.veto])]
+
+    def lacks(self, id: str) -> list[str]:
+        """Return who of those required does not agree to a proposal."""
+        agreeing = {*self.agreeing(id)}
+        return [each for each in self.required(id) if each not in agreeing]
+
+    def consents(self, id: str) -> int:
+        """Return how many others than its author agree to a proposal; an agent with several addresses is one."""
+        found = (
+            at.signal.record["sender_identity"] for each in self.agreeing(id) if (at := self.position(each))
+        )
+        return len({*found} - {self.proposals[id].record["sender_identity"]})
+
+    @cached_property
+    def awaited(self) -> Collection[str]:
+        """The parties whose answer still matters: none once a proposal is agreed on; once enough agree to one, who is required."""
+        if self.agreed_on is not None:
+            return ()
+        id = next(iter(self.in_force)) if self.need and len(self.in_force) == 1 else ""
+        return {*self.required(id)} if id and self.consents(id) >= self.need else self.parties
+
+    @cached_property
+    def is_refused(self) -> bool:
+        """Whether what is in force can't be agreed on unless somebody who rejects it changes its mind."""
+        rejecting = {each for each in self.parties if self.stands(each)[0] == "reject"}
+        if not self.need or not rejecting or len(self.in_force) != 1:
+            return bool(rejecting)
+        few = len(self.parties) - 1 - len(rejecting) < self.need
+        return few or not rejecting.isdisjoint(self.required(next(iter(self.in_force))))
 
     @cached_property
     def in_force(self) -> dict[str, ThreadSignal]:
@@ -425,7 +477,7 @@ class FoldedThread:
             if is_void or not is_asked or any(map(signal.is_by, names)):
                 return False
             return not any((own := self.answer(each, id)) and own.intent in ANSWERS for each in names)
-        parties = [each for each in names if each in self.parties]
+        parties = [each for each in names if each in self.awaited]
         if not parties or id not in self.in_force:
             return False
         if len(self.in_force) > 1:

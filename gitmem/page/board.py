@@ -335,13 +335,17 @@ class SignalMarks:
                 "converged"
                 if found.agreed_on is not None
                 else "rejected"
-                if "reject" in words
+                if found.is_refused
                 else "settled"
                 if found.settled
                 else "countered"
                 if "counter" in words
                 else "open"
             )
+            if found.need:
+                quorum = thread_answers.Quorum(found)
+                state["quorum"] = quorum.count_text
+                state["waits_for"] = [self._lanes.of(each) for each in quorum.waits_for][:OF_SIGNAL_MAX]
         if list(found.in_force) != [root.id]:
             state["in_force"] = [
                 {

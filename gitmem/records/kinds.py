@@ -193,6 +193,8 @@ Address = Annotated[
 ]
 _NAME = rf"^[^{_CONTROL}{_BIDI}{_UNSEEN},]+$"
 _NAME_WORDS = "one line without commas, control, bidi or invisible characters"
+# Numbers are texts: languages read 2.0 and 2 differently.
+Count = Annotated[str, Form("count", r"^[1-9][0-9]{0,3}$", "a number from 1 to 9999, without a leading 0")]
 DisplayName = Annotated[str, Form("name", _NAME, _NAME_WORDS, most=64, rule=TextRule(trimmed=True))]
 Tag = Annotated[str, Form("tag", _NAME, _NAME_WORDS, most=100, rule=TextRule(trimmed=True))]
 _LINE = rf"^[^{_CONTROL}{_BIDI}]+$"
@@ -467,6 +469,17 @@ class Signal(Record):
         "The role of the signal in its thread.",
         default="INFO",
         option=Option("INFO, PROPOSE, COUNTER, AGREE or REJECT.", metavar="INTENT"),
+    )
+    need: Count | None = optional(
+        "Of a PROPOSE that begins a thread: how many others have to agree; without it, all (section 8).",
+        head="needs {} to agree",
+        option=Option("How many recipients of a PROPOSE have to agree (default: all).", metavar="N"),
+    )
+    veto: Many[Address] = optional(
+        "With `need`: those recipients who have to agree in any case.",
+        default=(),
+        head="{} may veto",
+        option=Option("With --need: recipients without whose AGREE it is not agreed on.", metavar="A,B"),
     )
     interrupt_class: Annotated[ShortLine, written(INTERRUPTS)] = optional(
         "How urgent it is.",

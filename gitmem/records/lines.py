@@ -103,7 +103,7 @@ def line(
     return content
 
 
-OF_OTHERS = ("agent", "target_agent", "recipients")  # fields with addresses of anybody
+OF_OTHERS = ("agent", "target_agent", "recipients", "veto")  # fields with addresses of anybody
 
 
 def addressed(

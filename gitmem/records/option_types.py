@@ -4,6 +4,7 @@
 # fmt: off
 from __future__ import annotations
 
+from collections.abc import Sequence  # noqa: TC003  (the types are evaluated for commands and tools)
 from typing import NotRequired, TypedDict
 
 
@@ -23,6 +24,8 @@ class SignalFieldOptions(ReplyFieldOptions):
 
     Attributes:
         intent: INFO, PROPOSE, COUNTER, AGREE or REJECT.
+        need: How many recipients of a PROPOSE have to agree (default: all).
+        veto: With --need: recipients without whose AGREE it is not agreed on.
         interrupt: Urgency: advisory or priority.
         wu: Work unit: WU-123, #123 or fix-login.
         initiative: Initiative.
@@ -32,6 +35,8 @@ class SignalFieldOptions(ReplyFieldOptions):
         artifact: File that the signal refers to.
     """
     intent: NotRequired[str | None]
+    need: NotRequired[int | str | None]
+    veto: NotRequired[Sequence[str] | None]
     interrupt: NotRequired[str | None]
     wu: NotRequired[str | None]
     initiative: NotRequired[str | None]

@@ -32,6 +32,8 @@ class SignalContent(TypedDict):
     reply_to: NotRequired[str | None]
     after: NotRequired[Sequence[str]]
     answers_digest: NotRequired[str | None]
+    need: NotRequired[str | None]
+    veto: NotRequired[Sequence[str]]
     requires_ack: NotRequired[bool]
     message: str
     idempotency_key: NotRequired[str | None]

@@ -197,7 +197,7 @@ ADDRESSES: dict[str, tuple[str, ...]] = {
     'trust': (),
 }
 KEYED: dict[str, tuple[str, ...]] = {
-    'signal': ('sender_identity', 'via', 'recipients', 'workspace_id', 'thread_id', 'reply_to', 'intent', 'requires_ack', 'message', 'origin', 'wu_id', 'initiative_id', 'lane', 'target_role', 'delegation_id', 'task_id', 'artifact_path'),
+    'signal': ('sender_identity', 'via', 'recipients', 'workspace_id', 'thread_id', 'reply_to', 'intent', 'need', 'veto', 'requires_ack', 'message', 'origin', 'wu_id', 'initiative_id', 'lane', 'target_role', 'delegation_id', 'task_id', 'artifact_path'),
     'receipt': ('signal_id', 'reader_identity', 'delivery_state', 'answers_digest'),
     'task': ('thread_id', 'message', 'purpose', 'agent', 'target_role', 'requested_role', 'requested_ownership_scope', 'requested_model', 'priority', 'blocked_by', 'payload', 'brief_digest', 'artifact_path', 'semantics', 'references', 'supersedes', 'handoff_takes', 'handoff_tasks', 'handoff_claims', 'handoff_threads', 'checkpoint', 'wu_id', 'initiative_id', 'lane', 'workspace_id', 'sender_identity'),
 }
@@ -230,6 +230,8 @@ TEXTS: dict[str, tuple[str, ...]] = {
     'task_event': ('message', 'payload'),
 }
 HEAD: dict[str, str] = {
+    'need': 'needs {} to agree',
+    'veto': '{} may veto',
     'wu_id': '{}',
     'lane': '{}',
     'target_role': 'for role {}',
@@ -238,6 +240,8 @@ HEAD: dict[str, str] = {
 }
 OPTIONS: dict[str, tuple[str, str, str, bool]] = {
     'intent': ('intent', 'INFO, PROPOSE, COUNTER, AGREE or REJECT.', 'INTENT', True),
+    'need': ('need', 'How many recipients of a PROPOSE have to agree (default: all).', 'N', True),
+    'veto': ('veto', 'With --need: recipients without whose AGREE it is not agreed on.', 'A,B', True),
     'interrupt': ('interrupt_class', 'Urgency: advisory or priority.', 'CLASS', False),
     'requires_ack': ('requires_ack', 'Ask for AGREE or REJECT.', '', True),
     'idempotency_key': ('idempotency_key', 'Repeating a signal with the same key and content records nothing new.', 'K', False),
@@ -269,6 +273,8 @@ FIELDS: dict[str, dict[str, tuple[Any, ...]]] = {
         'after': ('list', False, ('word', False, 8, 36, ('sig-', 4, '0123456789abcdefghijklmnopqrstuvwxyz'), ())),
         'answers_digest': ('word', True, 64, 64, ('', 0, '0123456789abcdef'), ()),
         'intent': ('choice', False, ('INFO', 'PROPOSE', 'COUNTER', 'AGREE', 'REJECT')),
+        'need': ('form', True, 0, 262144, ('', (('123456789', 1, 1), ('0123456789', 0, 3))), ()),
+        'veto': ('list', False, ('line', False, 1, 256, ' ,', ())),
         'interrupt_class': ('line', False, 1, 200, '', (0, '', False, ('priority', 'advisory'), '', False)),
         'requires_ack': ('flag', False),
         'message': ('text', False, 1, 262144, '', (65536, '', False, (), '', False)),

@@ -71,7 +71,7 @@ def head(fields: ShownSignal, *, age: str | None = None, note: str = "", line: s
         "" if line and fields["intent"] == "INFO" else fields["intent"],
         WANTS if asks else "",
         *(
-            words.format(part(within(str(said[name]), PART_MAX)))
+            words.format(part(within(_joined(said[name]), PART_MAX)))
             for name, words in HEAD.items()
             if said.get(name)
         ),
@@ -82,6 +82,10 @@ def head(fields: ShownSignal, *, age: str | None = None, note: str = "", line: s
         "" if line else fields["signal_id"],
     ]
     return "[" + SEPARATOR.join(_inside(each) for each in parts if each) + "]"
+
+
+def _joined(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
 def _is_asked(fields: ShownSignal) -> bool:

@@ -65,10 +65,11 @@ def send(store: Store, caller: Caller, message: str, **options: Unpack[SignalOpt
     db = store.db()
     key = options.get("idempotency_key")
     context = _context(store, options.get("reply_to"), options.get("thread"))
-    resolved = _recipients(store, caller, context, options)
+    resolved, vetoes = _asked(store, caller, context, options)
     fields = addressed(store, caller, message, resolved, context, key)
     answered = context.parent if context else None
     _set_fields(fields, options, answered.record if answered else None)
+    fields["veto"] = vetoes
     fields["target_role"] = fields.get("target_role") or _role_of(resolved)
     fields.setdefault("interrupt_class", "priority" if resolved else "advisory")
     if context:
@@ -157,7 +158,7 @@ def _set_fields(fields: SignalFields, options: SignalOptions, answered: SignalRe
     record: Any = fields
     for name, value in options.items():
         if name in OPTIONS and value:
-            record[OPTIONS[name][0]] = value
+            record[OPTIONS[name][0]] = str(value) if type(value) is int else value
     record["intent"] = _intent_of(options)
     if answered is not None:
         inherited: Any = answered
@@ -177,6 +178,18 @@ def _context(store: Store, reply_to: str | None, thread: str | None) -> ReplyCon
     from . import reply
 
     return reply.find(store, reply_to, thread)
+
+
+def _asked(
+    store: Store, caller: Caller, context: ReplyContext | None, options: SignalOptions
+) -> tuple[Sequence[Resolved], list[str]]:
+    """Return the recipients, and the addresses of those who may veto."""
+    if options.get("need") is None and not options.get("veto"):
+        return _recipients(store, caller, context, options), []
+    from . import quorum
+
+    quorum.check(options, _intent_of(options), begins=not (context and context.parent))
+    return quorum.with_vetoes(store, caller, _recipients(store, caller, context, options), options)
 
 
 def _recipients(

@@ -308,13 +308,39 @@ class Party(Outcome):
         self.delivery_state: str | None = None
 
 
+class Quorum(Outcome):
+    """How many have to agree in a thread whose root says so.
+
+    Attributes:
+        need: How many others than the author of a proposal.
+        veto: Who of them in any case.
+        agreed: How many others agree to the proposal in force; 0 if several conflict.
+        of: How many others there are.
+        waits_for: Who has to agree in any case and does not: of `veto`, the root's sender, or the author.
+    """
+
+    def __init__(self, found: FoldedThread) -> None:
+        self.need = found.need
+        self.veto = list(found.veto)
+        id = next(iter(found.in_force)) if len(found.in_force) == 1 else ""
+        self.agreed = found.consents(id) if id else 0
+        self.of = max(0, len(found.parties) - 1)
+        self.waits_for = found.lacks(id) if id else []
+
+    @property
+    def count_text(self) -> str:
+        """How many agree and how many have to."""
+        return f"{self.agreed} of {self.of} agreed, needs {self.need}"
+
+
 class Standing(Outcome):
     """What a thread says now.
 
     Attributes:
         recipients: The parties that are asked: the root's recipients, and its sender if another proposal is in force.
         asks: Whether the thread asks for a decision.
-        agreed_on: The proposal that every party has agreed to; None if there is none.
+        quorum: What its root says about how many have to agree; None if all.
+        agreed_on: The proposal that every party has agreed to, or enough of them; None if there is none.
         in_force: That proposal, else the latest one; several that were written without knowledge of each other conflict.
         settled: What became of the tasks of the proposals in force, such as "taken by …"; "" if any of them still needs an answer.
         ambiguous: The ids of signals with several contents.
@@ -325,6 +351,7 @@ class Standing(Outcome):
         self.root = found.root.id if found.root is not None else ""
         self.recipients = [Party(each, found, names) for each in found.asked]
         self.asks = found.asks
+        self.quorum = Quorum(found) if found.need else None
         self.agreed_on = Proposal(found.agreed_on, names) if found.agreed_on is not None else None
         self.in_force = [Proposal(each, names) for each in found.in_force.values()]
         self.settled = found.settled
@@ -335,7 +362,7 @@ class Thread(Standing):
     """A thread: its signals (but for `more` after the first), each after those it answers, and what it says now."""
 
     __slots__ = (
-        "thread_id", "root", "signals", "more", "recipients", "asks", "agreed_on", "in_force", "settled",
+        "thread_id", "root", "signals", "more", "recipients", "asks", "quorum", "agreed_on", "in_force", "settled",
         "ambiguous", "warnings", "next",
     )  # fmt: skip
 
@@ -352,6 +379,7 @@ class Converged(Standing):
 
     Attributes:
         proposal: The proposal that the question is about; None for any of the thread.
+        refused: Whether it can't converge unless somebody who rejects what is in force changes its mind.
         replaced, withdrawn: Whether it is no longer in force, and why.
         agreed: Those who agree to what is in force, also `countered`, who wrote it.
         verified: Whether each line of a proposal or an answer of a party names its writer: then that writer has attested it, or this
@@ -360,8 +388,8 @@ class Converged(Standing):
     """
 
     __slots__ = (
-        "thread_id", "root", "proposal", "converged", "agreed_on", "in_force", "settled", "replaced", "withdrawn", "recipients", "agreed",
-        "rejected", "countered", "pending", "ambiguous", "verified", "writers", "commit", "warnings", "next",
+        "thread_id", "root", "proposal", "converged", "quorum", "agreed_on", "in_force", "settled", "replaced", "withdrawn", "recipients",
+        "agreed", "refused", "rejected", "countered", "pending", "ambiguous", "verified", "writers", "commit", "warnings", "next",
     )  # fmt: skip
 
     def __init__(
@@ -374,6 +402,7 @@ class Converged(Standing):
         self.converged = found.agreed_on is not None and proposal in (None, found.agreed_on)
         self.agreed = self._those("agree", "counter")
         self.rejected = self._those("reject")
+        self.refused = found.is_refused
         self.countered = self._those("counter")
         self.pending = self._those("pending")
         self.verified, self.writers = signers(found)
@@ -578,7 +607,7 @@ def _questions(found: FoldedThread, owed: Sequence[ThreadSignal]) -> list[Signal
 
 
 def converged(store: Store, id: str, *, caller: Caller | None = None) -> Converged:
-    """Return whether every party of a thread agreed to a proposal: to this one, or to any, if the id is of something else.
+    """Return whether all parties of a thread, or as many as its root says, agreed to a proposal: to this one, or to any, if the id is of something else.
 
     Args:
         caller: The caller, if known: `next` has no command that waits for the caller's own answer.
@@ -596,7 +625,10 @@ def converged(store: Store, id: str, *, caller: Caller | None = None) -> Converg
     outcome.warnings += [
         f"{sanitize(each.display_name or '')} ({each.identity}) has ended: unless it is resumed, nobody answers for it. Send the proposal to the next session."
         for each in outcome.recipients
-        if outcome.asks and each.decision == "pending" and _has_ended(store, each.identity)
+        if outcome.asks
+        and not outcome.converged
+        and each.decision == "pending"
+        and _has_ended(store, each.identity)
     ]
     outcome.warnings += _away(store, outcome)
     whereabouts.add_unread(store, outcome)
@@ -612,7 +644,8 @@ def _has_ended(store: Store, party: str) -> bool:
 
 def _away(store: Store, outcome: Standing) -> list[str]:
     """Return where the proposals in force are that agents of other clones have not answered."""
-    waits = [each.identity for each in outcome.recipients if each.decision == "pending" and outcome.asks]
+    asks = outcome.asks and outcome.agreed_on is None
+    waits = [each.identity for each in outcome.recipients if each.decision == "pending" and asks]
     found = []
     for proposal in outcome.in_force if waits else ():
         found += away(store, proposal.signal_id, [each for each in waits if each != proposal.by])
@@ -647,7 +680,7 @@ def _next_of(
         return [*found, *(command("gitmem", "converged", each.signal_id) for each in outcome.in_force), look]
     others = [each for each in outcome.pending if caller is None or each not in caller.ids]
     others = [each for each in others if not _has_ended(store, each)]
-    if outcome.is_settled or outcome.rejected or not others:
+    if outcome.is_settled or outcome.refused or not others:
         return [*found, look]
     away = any(each.elsewhere for each in addressing.from_addresses(store, others[:LOOKED_UP_MAX]))
     about = outcome.proposal.signal_id if outcome.proposal is not None else outcome.thread_id

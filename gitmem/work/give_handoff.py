@@ -333,7 +333,8 @@ def _unanswered(store: Store, caller: Caller) -> Iterator[SignalRecord]:
         seen.add(thread_id)
         thread = FoldedThread(thread_id, lines.load(thread_id) or {})
         others = [each for each in (*record["recipients"], *thread.parties) if each not in caller.ids]
-        pending = [each for each in thread.asked if thread.asks and thread.stands(each)[0] == "pending"]
+        asked = thread.asked if thread.asks and thread.agreed_on is None else ()
+        pending = [each for each in asked if thread.stands(each)[0] == "pending"]
         if any(each in pending or thread.owes([each], record["signal_id"]) for each in others):
             yield record
 

@@ -60,15 +60,25 @@ def random_signals(number: int) -> list[dict[str, Any]]:
             who, intent = taken_back["sender_identity"], "REJECT"
             seen = list(dict.fromkeys([taken_back["signal_id"], *seen]))
         to = asked if not place else [each for each in PARTIES if each != who]
+        quorum = _random_quorum(number, asked) if not place and intent == "PROPOSE" else {}
         found.append(
             {
                 "signal_id": id, "thread_id": thread, "wu_id": unit, "intent": intent, "message": f"text {number} {place}",
                 "sender_identity": who, "sender_session": f"sess-{who[-4:]}00000000", "recipients": to,
                 "interrupt_class": "priority", "origin": "local", "requires_ack": draw.random() < 0.3,
-                **({"reply_to": seen[0], "after": seen} if place else {}),
+                **({"reply_to": seen[0], "after": seen} if place else quorum),
             }
         )  # fmt: skip
     return found
+
+
+def _random_quorum(number: int, asked: list[str]) -> dict[str, Any]:
+    """How many have to agree, of every other thread; sometimes more than there are."""
+    draw = random.Random(f"quorum {number}")
+    if not asked or draw.random() < 0.5:
+        return {}
+    veto = draw.sample(asked, draw.choice((0, 0, 1, len(asked))))
+    return {"need": str(draw.choice((1, 1, 2, 3))), **({"veto": veto} if veto else {})}
 
 
 def write(store: Store, number: int, said: list[dict[str, Any]], order: random.Random) -> None:
@@ -208,7 +218,12 @@ class Places:
         assert asks | every <= self.blocks(who, said[0]["wu_id"])
         asking = {each["signal_id"] for each in said if each["requires_ack"] or each["intent"] in ASKS}
         force = {each.signal_id for each in found.in_force}
-        if who in found.pending and len(force) == 1 and force <= asking:
+        quorum = found.quorum
+        is_done = quorum is not None and (
+            found.converged or (quorum.agreed >= quorum.need and who not in quorum.waits_for)
+        )
+        assert not (is_done and force & every)
+        if who in found.pending and len(force) == 1 and force <= asking and not is_done:
             assert found.in_force[0].signal_id in every
         recorded = {
             each.reader_identity: each.delivery_state

@@ -120,6 +120,7 @@
         ...(thread.in_force ?? []).map((each) => el("p", {}, thread.state === "converged" ? [badge("agreed", "good"), " on what "] : "", name(each.agent), " proposed: ", ...reference("signal", each.signal), ...agreeing(each.signal))),
         thread.in_force ? el("p", { class: "quiet" }, `First proposed: ${thread.title}`) : "",
         el("p", {}, threadState(thread), ` ${count(thread.signals ?? signals.length, "signal")}`, thread.wu ? ` · ${thread.wu}` : "", thread.more ? ` · ${count(thread.more, "signal")} not on this page` : ""),
+        thread.quorum ? el("p", { class: "quiet" }, thread.quorum, ...(thread.waits_for?.length ? ["; waits for ", ...names(thread.waits_for)] : [])) : "",
         stands(thread).length ? [el("h3", {}, "Where each stands"), el("ul", { class: "stands" }, stands(thread))] : "",
         signatures(thread),
         tasks.length ? [el("h3", {}, "Tasks"), el("ul", {}, tasks.slice(0, 30).map((each) => el("li", {}, opens("task", each.id, cut(each.text, 90) || each.id), " ", taskState(each), mismatch(each))))] : "",

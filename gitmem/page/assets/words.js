@@ -13,6 +13,7 @@
   const taskState = (task) => badge(task.state_text ?? task.state, task.open ? "warn" : isFailed(task) ? "bad" : "good");
   const threadState = (thread) => { // nobody owes an answer to the request for a task once it is taken: its state says more
     const task = thread.state === "settled" && page.model.taskOf.get(thread.id);
+    if (thread.quorum && thread.state === "converged") return badge("agreed by enough", "good");
     return task ? taskState(task) : badge(...has(STATES, thread.state));
   };
   const claimState = (claim) => badge(claim.state, Object.hasOwn(CLAIMS, claim.state) ? CLAIMS[claim.state] : "");
