@@ -140,9 +140,12 @@ class Store:
 
     Attributes:
         allow_secret: Whether new records may have texts that look like secrets.
+        doors_folder: The user's folder with the doors of sessions (`agents.doors`); "" for none.
+        received: Whether the last sync has brought anything.
     """
 
-    allow_secret = False
+    allow_secret = received = False
+    doors_folder = ""
 
     def __init__(
         self,
@@ -598,11 +601,14 @@ class Store:
                     self.after_record()
         return appended
 
-    def run_committer(self, *, pause: Callable[[float], None] = time.sleep) -> None:
+    def run_committer(
+        self, *, pause: Callable[[float], None] = time.sleep, begins: Callable[[Store], object] | None = None
+    ) -> None:
         """Commit waiting records after the window, until none wait; return at once if another process does so.
 
         Args:
             pause: Sleeps for a number of seconds.
+            begins: Called before the window.
         """
         from .log.lock import Lock
 
@@ -617,6 +623,8 @@ class Store:
                 return
             with lock:
                 commit_process.note_pid(path)
+                if begins is not None:
+                    begins(self)
                 pause(
                     min(
                         self.commit_after + (0.5 * 2**failures if failures else 0.0),

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 
 BEATS, PROMPTS, EMPTY, TOOL_CALLS = "beats", "prompts", "empty", "tool-calls"
+TURNS, WAKES = "turns", "wakes"  # see `waking`
 FLAGS = "flags"
 HERE = "here"  # see `clients.hook_state`
 HERE_MAX = 64  # files; one for each client and worktree
@@ -262,7 +263,7 @@ def _heartbeat_of(store: Store, session_id: str, beats: set[str]) -> int:
 
 def forget_old(store: Store, oldest: int) -> None:
     """Remove files of hooks written before a time, in microseconds since the epoch: dead sessions left them."""
-    for kind in (BEATS, PROMPTS, EMPTY, TOOL_CALLS):
+    for kind in (BEATS, PROMPTS, EMPTY, TOOL_CALLS, TURNS, WAKES):
         folder = os.path.join(store.repo.state, kind)
         for name in local_files.names_in(folder):
             if _modified_micros(os.path.join(folder, name)) < oldest:

@@ -282,6 +282,7 @@ def sync(
     if not store.refresh_or_leave(start=True):
         store.keep_up()
     states = [RemoteResult(remote) for remote in found]
+    store.received = any(each.received for each in states)
     if leads:
         fences.delete_over(store, over, found[0])
         note_settled(found[0], before)
