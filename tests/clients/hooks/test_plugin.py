@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -125,3 +127,78 @@ def test_the_plugin_warns_with_the_result_of_an_edit_or_refuses_it(tmp_path: Pat
         "refused: not now",
         "result",
     ], done
+
+
+WAKES = """
+const { connect } = await import("node:net")
+const { join } = await import("node:path")
+const prompts = []
+const client = { session: { promptAsync: async (asked) => prompts.push([asked.path.id, asked.body.parts[0].text]) } }
+const { Gitmem } = await import(process.argv[2])
+const hooks = await Gitmem({ directory: process.cwd(), client })
+await Gitmem({ directory: "/", client })
+const path = join(process.env.XDG_STATE_HOME, "gitmem", "doors", `opencode-${process.pid}.sock`)
+const tell = (said) => new Promise((resolve) => {
+  let answer = ""
+  const line = connect(path, () => line.write(said))
+  line.on("data", (part) => (answer += part))
+  line.on("error", () => {})
+  line.on("close", () => resolve(answer.trim()))
+})
+const wake = (session, text) => tell(JSON.stringify({ session, text }) + "\\n")
+const ask = (text) => hooks["chat.message"]({ sessionID: "ses_main" }, { parts: [{ type: "text", text }] })
+const idle = () => hooks.event({ event: { type: "session.idle", properties: { sessionID: "ses_main" } } })
+const answers = [await wake("ses_main", "before")]
+await ask("hello")
+answers.push(await wake("ses_main", "while busy"))
+const busy = prompts.length
+await idle()
+answers.push(await wake("ses_main", "while idle"))
+await ask("shown")
+answers.push(await wake("ses_main", "dropped"))
+await hooks["tool.execute.after"]({ tool: "bash", callID: "1", sessionID: "ses_main" }, { output: "result" })
+await idle()
+answers.push(await wake("ses_other", "x"), await tell("garbage\\n"), await tell("[]\\n"), await tell("x".repeat(100000)))
+await hooks.event({ event: { type: "session.deleted", properties: { info: { id: "ses_main" } } } })
+answers.push(await wake("ses_main", "after"))
+console.log(JSON.stringify({ answers, busy, prompts }))
+"""
+
+
+@pytest.mark.skipif(NODE is None, reason="there is no node")
+def test_the_plugin_wakes_its_sessions(tmp_path: Path) -> None:
+    """An idle one at once, a busy one after its turn, unless something was shown to it; nobody else."""
+    plugin = tmp_path / ".opencode" / "plugins" / "gitmem.mjs"
+    plugin.parent.mkdir(parents=True)
+    plugin.write_text(installed_content("opencode.js"))
+    (tmp_path / ".opencode" / "hooks").mkdir()
+    (tmp_path / ".opencode" / "hooks" / "signal-received.sh").write_text(SCRIPT.replace("| chat.message", ""))
+    calls = tmp_path / "calls.mjs"
+    calls.write_text(WAKES)
+
+    with tempfile.TemporaryDirectory(prefix="gm-") as state:
+        env = {**os.environ, "XDG_STATE_HOME": state}
+        done = subprocess.run(
+            [str(NODE), str(calls), str(plugin)],
+            cwd=tmp_path,
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["answers"] == [
+        "unknown",
+        "woken",
+        "woken",
+        "woken",
+        "unknown",
+        "failed",
+        "unknown",
+        "",
+        "unknown",
+    ]
+    assert answer["busy"] == 0
+    assert answer["prompts"] == [["ses_main", "while busy"], ["ses_main", "while idle"]]
