@@ -242,10 +242,20 @@ class Environment:
                 warn_temporary(store.log.left_in)
             store.close(closes_index=not ends)
             _left.extend([store] if ends else [])
-        if store is not None and store.recorded and store.commit_after and store.log.left_in is None:
+        if store is not None and store.log.left_in is None and self._needs_committer(store):
             self.start_committer()
         if (self.reads_signals or (store is not None and store.wrote)) and self._may_sync():
             self._start_autosync(store.wrote if store is not None else 0)
+
+    def _needs_committer(self, store: Store) -> bool:
+        """Return whether records wait for a commit, or what was committed or received here has perhaps to wake somebody."""
+        if store.recorded and store.commit_after:
+            return True
+        if not (store.recorded or store.received or (self.is_hook and (store.wrote or store.waits()))):
+            return False
+        from gitmem.agents import doors
+
+        return bool(doors.sessions(store.doors_folder))
 
     def start_committer(self) -> None:
         """Start the committer, or commit in this process where ended processes would remain as zombies."""
@@ -507,6 +517,7 @@ class Environment:
                 key_file=variable("GITMEM_KEY_FILE") or "",
                 progress=None if self.is_hook else output.progress(),
             )
+            self._store.doors_folder = os.path.join(user_state(), "doors")
             self._store.allow_secret = self.allows_secret and not self.is_hook
             self._store.starts_upkeep = lambda: self._start("upkeep")
             output.set_addresses(self.short_address)

@@ -155,12 +155,15 @@ def _upkeep(at: Environment) -> None:
 
 def _commit_waiting(at: Environment) -> None:
     """Commit waiting records unless another process does."""
+    from gitmem.agents import waking
+
     from .. import background
 
     store = at.store()
     store.commit_after = background.commit_window()
-    store.run_committer()
+    store.run_committer(begins=waking.begin)
     store.tidy_index()
+    waking.stay(store)
 
 
 def _note_commits(at: Environment) -> None:

@@ -7,8 +7,8 @@ import sys
 
 from gitmem import local_files
 from gitmem.agents import caller as callers
-from gitmem.agents import edited_paths, heartbeats, lifecycle, presence
-from gitmem.agents.heartbeats import BEATS, PROMPTS
+from gitmem.agents import doors, edited_paths, heartbeats, lifecycle, presence, waking
+from gitmem.agents.heartbeats import BEATS, PROMPTS, TURNS
 from gitmem.clients import clients, events, hook_state
 from gitmem.errors import GitmemError, UsageError
 from gitmem.sync import sync_remotes
@@ -95,6 +95,7 @@ def start(at: Environment, call: HookInput, clock: HookTimer) -> None:
     hook_state.add_session(store, call.client, found.session_id)
     edited_paths.update_flags(store)
     _create_heartbeat_files(store, call.session, found.session_id)
+    _note_door(store, call, found.session_id)
     variables = {"GITMEM_SESSION": found.session_id}
     exported = _export(variables) or call.client == "cursor"
     caller = callers.of_session(found, "harness")
@@ -130,6 +131,7 @@ def end(at: Environment, call: HookInput, clock: HookTimer) -> None:
     for name in (call.session or "", found.session_id):
         local_files.remove_quietly(os.path.join(store.repo.state, PROMPTS, os.path.basename(name) or "-"))
     hook_state.forget_tool_calls(store, call.client, call.session)
+    doors.forget(store.doors_folder, found.session_id)
     lifecycle.end(store, callers.of_session(found, "harness"))
     edited_paths.update_flags(store)
 
@@ -165,7 +167,7 @@ def checkpoint(at: Environment, call: HookInput, clock: HookTimer) -> None:
 def _prepare(at: Environment, store: Store) -> None:
     """Write the files that the script needs. An unwritable folder must not stop the hook."""
     state = store.repo.state
-    for name, mode in ((BEATS, 0o777), (PROMPTS, 0o700)):
+    for name, mode in ((BEATS, 0o777), (PROMPTS, 0o700), (TURNS, 0o777)):
         try:
             local_files.refuse_link(state)
             if os.path.islink(os.path.join(state, name)):
@@ -189,6 +191,29 @@ def _create_heartbeat_files(store: Store, *names: str | None) -> None:
                 os.close(local_files.open_file(path, os.O_WRONLY | os.O_CREAT))
             except (OSError, ValueError):
                 continue
+
+
+def _note_door(store: Store, call: HookInput, session_id: str) -> None:
+    """Note by which door the session can be woken. A program that the project itself may have brought is none."""
+    client = clients.CLIENTS.get(call.client)
+    if client is None or call.client not in doors.DOORS:
+        return
+    moved = variable(clients.FOLDER_VARIABLES.get(call.client, "")) or ""
+    folder = (
+        moved
+        if os.path.isabs(moved)
+        else os.path.join(os.path.expanduser("~"), client.home_base or client.base)
+    )
+    if client.form == clients.PLUGIN:
+        folder = store.doors_folder
+    import shutil  # slow
+
+    found = doors.program_of(call.process, client.programs[0]) or shutil.which(client.programs[0]) or ""
+    is_inside = found.startswith(os.path.join(store.repo.worktree or os.sep, ""))
+    program = found if os.path.isabs(found) and not is_inside else ""
+    waking.forget_turn(store.repo.state, call.process)
+    door = doors.Door(call.client, call.session or "", call.process, folder, program)
+    doors.note(store.doors_folder, session_id, door, store.now() / 1e6)
 
 
 def _program() -> str | None:

@@ -21,6 +21,7 @@ from gitmem.signals.message_frame import PROGRAM
 from gitmem.text import strict_json
 from gitmem.text.sanitize import sanitize_for_model
 
+from ..environment import variable
 from ..render.output import encode
 
 TYPE_CHECKING = False
@@ -138,6 +139,7 @@ _SESSION = {
 # The keys that show a call by a subagent. Cline gives every agent an id, and subagents a parent.
 _SUBAGENT = {"cline": ("parent_agent_id",)}
 _SUBAGENT_USUAL = ("agent_id", "agentId")
+CLIENT_PROCESS = "GITMEM_CLIENT_PROCESS"  # a variable of the hook script
 
 
 class HookInput:
@@ -158,6 +160,7 @@ class HookInput:
         in_subagent: Whether a subagent has called, which must not get the signals of the agent.
         again: Whether a hook has already kept the agent from ending its turn.
         saves: Whether to write a checkpoint: so many tool calls have been counted since the last.
+        process: The client's process, as the hook script knows it; 0 without it.
     """
 
     def __init__(self, client: str, event: str, kind: str, fields: Mapping[str, object]) -> None:
@@ -183,6 +186,8 @@ class HookInput:
             self.edited = edited_paths(fields)
         self.in_subagent = any(fields.get(key) for key in _SUBAGENT.get(client, _SUBAGENT_USUAL))
         loops = fields.get("loop_count")
+        parent = variable(CLIENT_PROCESS) or ""
+        self.process = int(parent) if parent.isascii() and parent.isdecimal() and len(parent) < 10 else 0
         self.again = any(fields.get(key) is True for key in ("stop_hook_active", "stopHookActive")) or (
             isinstance(loops, int) and loops > 0
         )

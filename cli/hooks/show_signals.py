@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitmem.agents import delivery, mailbox
+from gitmem.agents import delivery, mailbox, waking
 from gitmem.clients import hook_state
 from gitmem.clients.events import PROMPT, READS, START, STOP, TOOL
 from gitmem.log.lines import format_at
@@ -47,6 +47,8 @@ def show_unread(at: Environment, call: HookInput, clock: HookTimer) -> bool:
         if call.session:
             hook_state.remove_flag(store, call.session)
     elif call.kind != STOP or not call.again:
+        if call.kind == PROMPT:
+            waking.skip_word(store, caller.session_id, call.fields.get("prompt"))
         introduces = START not in READS[call.client] and not mailbox.has_read(store.db(), caller.reader)
         intro = ""
         if introduces:
@@ -121,6 +123,8 @@ def deliver(
             clock.end()
             if not output.write(text):
                 return
+            if call.kind == STOP:
+                waking.note_turn(store.repo.state, call.process, TOOL)  # it goes on
         if reading is not None:
             inbox.mark(store, reading)
 

@@ -161,9 +161,13 @@ def roster(found: Roster) -> list[str]:
         for each in found.sessions
         if each.get("edits")
     ]
+    wakes: dict[str, list[str]] = {}
+    for each in found.sessions:
+        wakes.setdefault(each.get("wakes") or "", []).append(each["display_name"])
+    woken = [plain(f"wakes: {how} ({first_of(who, EDITS_SHOWN)})") for how, who in wakes.items() if how]
     key = found.writer and any(row["writer"] not in (None, found.writer) for row in found.sessions)
     writes = key and f"you write with the key of {found.writer}"
-    return [*above, *block(shown, edits, work, remark, writes, failed)]
+    return [*above, *block(shown, edits, woken, work, remark, writes, failed)]
 
 
 def _painted(row: int, column: int, cell: str) -> str:

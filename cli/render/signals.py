@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from gitmem.history.forget import Forgotten
     from gitmem.records.record_types import ShownSignal
     from gitmem.signals.gate import BlockingSignal, Gate, GateUnchecked
-    from gitmem.signals.history import LogPage, ReceiptList, RecordDetail
+    from gitmem.signals.history import LogPage, ReceiptList, RecordDetail, Stages
     from gitmem.signals.inbox import Count, InboxResult
     from gitmem.signals.merge_gate import MergeGate
     from gitmem.signals.threads import Converged, Party, Proposal, Standing, Thread
@@ -296,7 +296,21 @@ def receipts(found: ReceiptList) -> list[str]:
         for each in found.receipts
     ]  # fmt: skip
     older = found.more and f"{found.more} older not shown"
-    return block(older, table(rows) or "No receipts match.", notes(found.warnings))
+    return block(
+        older,
+        table(rows) or "No receipts match.",
+        [_stages(each) for each in found.stages],
+        notes(found.warnings),
+    )
+
+
+def _stages(each: Stages) -> str:
+    """Return how far a signal has come to one recipient, such as `Curie: stored 2 min ago · woken 2 min ago · not shown yet`."""
+    said = [f"stored {format_ago(each.stored_at)}"]
+    said += [f"woken {format_ago(each.woken_at)}"] if each.woken_at else []
+    said += [f"shown {format_ago(each.shown_at)}" if each.shown_at else "not shown yet"]
+    said += [f"answered ({each.answered})"] if each.answered else []
+    return f"{each.signal_id} to {sender_text(each.reader_name, each.reader_identity)}: {' · '.join(said)}"
 
 
 def forgotten(found: Forgotten) -> list[str]:

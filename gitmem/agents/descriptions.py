@@ -238,7 +238,7 @@ def row(found: Presence, headline: str) -> SessionRow:
     """Return a session as answers show it.
 
     Only lists add `writer`, the one that attested its start, and only the roster adds `unread`, which is None if counting takes too
-    long, `handoffs`, `edits`, and `known` if `.gitmem/signers` knows its address.
+    long, `handoffs`, `edits`, `wakes` (`waking.says`) for those that a client began in this clone, and `known` if `.gitmem/signers` knows its address.
     """
     return {
         "session_id": found.session_id,

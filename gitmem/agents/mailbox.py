@@ -198,6 +198,12 @@ def delivery_state(
     return "delivered" if row[0] == "replied" else str(row[0])
 
 
+def has_replied(db: sqlite3.Connection, signal_id: str, reader: str) -> bool:
+    """Return whether a reader has answered a signal."""
+    query = "SELECT 1 FROM receipt WHERE signal_id = ? AND reader = ? AND state = 'replied' LIMIT 1"
+    return db.execute(query, (signal_id, reader)).fetchone() is not None
+
+
 def recipients_with(db: sqlite3.Connection, words: str) -> list[str]:
     """Return the addresses of these words, of any writer, that have unread directed signals; of more than `WITH_MAX` some."""
     query = (

@@ -12,7 +12,7 @@ from ..settings import WARN
 from ..sync import autosync, whereabouts
 from ..text.name_matching import fold
 from ..text.sanitize import sanitize
-from . import descriptions, mailbox, names, other_keys, presence, session_view, signers
+from . import descriptions, mailbox, names, other_keys, presence, session_view, signers, waking
 from .caller import other_workspaces
 from .descriptions import by_role, row
 
@@ -210,6 +210,8 @@ def _rows(
         each: SessionRow = {**session_row(store, db, steps, one), "writer": writers.get(one.session_id)}
         if one.reader in known:
             each["known"] = True
+        if one.here and one.harness_session and one.ended is None:
+            each["wakes"] = waking.says(store, one.session_id)
         yield each
 
 

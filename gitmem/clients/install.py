@@ -9,6 +9,7 @@ import json
 import os
 
 from .. import local_files
+from ..agents import doors
 from ..errors import GitmemError
 from ..outcome import Outcome, command
 from ..text.digests import sha256
@@ -425,6 +426,10 @@ def _name_program(found: InstallResult, folders: ClientFolders, scope: str) -> N
 def remarks(name: str, scope: str, folders: ClientFolders) -> list[str]:
     """Return the remarks for one client after an install."""
     found = [*_ALWAYS.get(name, ()), *(_IN_PROJECTS.get(name, ()) if scope == PROJECT else ())]
+    if name in doors.DOORS:
+        found.append(
+            f"A session that waits for you is woken for a message to it, by {doors.DOORS[name][0]}; `gitmem roster` shows which are."
+        )
     if name == "codex":
         found += _codex(scope, folders)
     elif name == "windsurf":

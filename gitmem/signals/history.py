@@ -328,15 +328,38 @@ class EffectiveReceipt(Outcome, kw_only=True):
     reader_name: str | None = None
 
 
+class Stages(Outcome, kw_only=True):
+    """How far a directed signal has come to one recipient: when, or None.
+
+    Attributes:
+        stored_at: When it was written.
+        woken_at: When the client of a session of the reader in this clone was told that it waits (`agents.waking`). That is known
+            in this clone alone, and no receipt: the agent may have seen nothing of it.
+        shown_at: When it was first displayed to the reader or answered by it.
+        answered: How: replied, acked or rejected.
+    """
+
+    signal_id: str
+    reader_identity: str
+    reader_name: str | None
+    stored_at: str
+    woken_at: str | None
+    shown_at: str | None
+    answered: str | None
+
+
 class ReceiptList(Outcome):
     """Receipts, oldest first.
 
     Attributes:
         more: The number of older matching receipts that are not in `receipts`.
+        stages: Of a signal that was asked for, for each recipient; else of signals for which a session of this clone was woken
+            and that were not shown, at most `UNSHOWN_MAX`.
     """
 
     receipts: Sequence[EffectiveReceipt]
     more: int
+    stages: Sequence[Stages] = []
     warnings: list[str] = []
     next: list[str] = []
 
@@ -385,6 +408,11 @@ def receipt_list(
     for each in found:
         each.reader_name = names.get(each.reader_identity)
     outcome = ReceiptList(found, total - len(found))
+    outcome.stages = [
+        each
+        for each in _stages(store, signal_id, found)
+        if readers is None or each.reader_identity in readers
+    ]
     outcome.warnings = [
         *_unknown(store, reader),
         *(
@@ -413,6 +441,43 @@ def _recipients(db: sqlite3.Connection, signal_id: str) -> list[str]:
     """Return the recipients that any line of a signal names."""
     found = mailbox.signals(db, "s.signal_id = ?", (signal_id,))
     return list(dict.fromkeys(name for record, _ in found for name in record["recipients"]))
+
+
+UNSHOWN_MAX = 20
+
+
+def _stages(store: Store, signal_id: str | None, found: Sequence[EffectiveReceipt]) -> list[Stages]:
+    """Return the stages of a signal, or of those that somebody was woken for in vain.
+
+    Args:
+        found: The receipts of the signal.
+    """
+    from ..agents import waking
+
+    db = store.db()
+    woken: dict[tuple[str, str], int] = {}  # by signal and address
+    for one, id, at in waking.woken(store, signal_id):
+        for address in {one.reader, one.session_id}:
+            woken[id, address] = min(at, woken.get((id, address), at))
+    wanted = [(signal_id, each) for each in _recipients(db, signal_id)] if signal_id is not None else []
+    if signal_id is None:
+        wanted = [each for each in woken if mailbox.unread_contents(db, each[1], each[0])][:UNSHOWN_MAX]
+    receipts = {each.reader_identity: each for each in found if each.signal_id == signal_id}
+    shown, stages = presence.names_by_reader(db), []
+    for id, address in wanted:
+        receipt, told = receipts.get(address), woken.get((id, address))
+        stored = mailbox.line_of(db, id)[7:34].decode()
+        state = receipt.delivery_state if receipt is not None else "delivered"
+        if state == "delivered":
+            state = "replied" if mailbox.has_replied(db, id, address) else ""
+        stages.append(
+            Stages(
+                signal_id=id, reader_identity=address, reader_name=shown.get(address), stored_at=stored,
+                woken_at=format_at(told) if told is not None else None, shown_at=receipt.read_at if receipt is not None else None,
+                answered=state or None,
+            )
+        )  # fmt: skip
+    return stages
 
 
 def _unknown(store: Store, reader: str | None) -> list[str]:

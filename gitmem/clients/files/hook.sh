@@ -104,6 +104,15 @@ is_flagged() {
   esac
 }
 
+#@ turns: The parent of this script is the client. Without a turn of its agent, gitmem may wake it.
+# Note what the client did last, and when it got a prompt.
+note_turn() {
+  turn=$state/turns/$PPID
+  [ -d "$state/turns" ] && is_file "$turn" && is_file "$turn.word" || return 0
+  [ "$kind" = prompt ] && true >"$turn.word"
+  echo "$kind" >"$turn"
+}
+
 #@ asked: Without a session id in the environment, a file lists the sessions that hooks started in this worktree. Once a turn, any flag starts gitmem, for a session that moved to another worktree.
 # Return whether the session $1 has unread signals. If $2 is set, it is this session: update its heartbeat, and return
 # whether it has a claim to renew, too.
@@ -278,6 +287,7 @@ input='' go='' due='' also='' here='' edits=''
         fi
         ;;
       *)
+        note_turn
         [ "$kind" = prompt ] && keep_prompt
         case $kind in @READS@) has_signals && go=1 ;; esac
         [ "$kind" = "@EDITS@" ] && is_guarded && go=1 # a client without an event before an edit
@@ -293,7 +303,7 @@ input='' go='' due='' also='' here='' edits=''
 
 run_gitmem() {
   set -- "$1" hook @CLIENT@ "$event" ${also:+"$also"}
-  if [ -n "$input" ]; then "$@" <"$input"; else "$@"; fi
+  if [ -n "$input" ]; then GITMEM_CLIENT_PROCESS=$PPID "$@" <"$input"; else GITMEM_CLIENT_PROCESS=$PPID "$@"; fi
 }
 
 program=''
