@@ -124,7 +124,11 @@ class WorkBus(Protocol):
         """
 
     def unclaim(self, session: str, claim_id: str) -> None:
-        """Release a claim of the session."""
+        """Release a claim of the session.
+
+        Raises:
+            Refused: It is somebody else's.
+        """
 
     def claims(self) -> list[Claim]:
         """Return all claims that stand."""

@@ -246,8 +246,11 @@ class Library:
         return next(each for each in self.claims() if each["claim_id"] == made.claim_id)
 
     def unclaim(self, session: str, claim_id: str) -> None:
-        """Release a claim."""
-        self._logs[session].claims.release(claim_id)
+        """Release a claim; a `UsageError` of gitmem becomes `Refused`."""
+        try:
+            self._logs[session].claims.release(claim_id)
+        except UsageError as error:
+            raise Refused(str(error)) from error
 
     def claims(self) -> list[Claim]:
         """Return the claims that stand."""

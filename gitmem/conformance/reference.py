@@ -309,30 +309,29 @@ class SignalReference:
     def recipients(
         self, session: str, options: Options, answered: Signal | None, signals: Mapping[str, Signal]
     ) -> list[str]:
-        """Return the named recipients, else the answered sender, else the thread's members; [] for a broadcast."""
-        named = [part for each in options.get("to", ()) for part in each.split(",")]
+        """Return the named recipients, else whom a signal answers, else the thread's members; [] for a broadcast."""
         if options.get("broadcast"):
             return []
-        parties: list[str] = []
-        if signals and options.get("intent") in ("PROPOSE", "COUNTER"):
-            parties = self.agreement(signals).parties
-        own = (self.reader(session), session)
-        parties = [each for each in parties if each not in own] if {*parties} & {*own} else []
+        own, unseen = (self.reader(session), session), options.get("allow_unseen", False)
+        asks = bool(signals) and options.get("intent") in ("PROPOSE", "COUNTER")
+        parties = self.agreement(signals).parties if asks else []
+        texts = [part for each in options.get("to", ()) for part in each.split(",")]
+        named = [who for each in texts for who in self.addresses(session, each, unseen)]
         if named:
-            unseen = options.get("allow_unseen", False)
-            found = [who for each in named for who in self.addresses(session, each, unseen)]
-            return list(dict.fromkeys([*found, *parties]))
-        if parties:
-            return parties
-        if answered is not None:
-            members = [answered["sender_identity"]]
-        elif signals:
-            members = [root_of(signals)["sender_identity"], *root_of(signals)["recipients"]]
-        elif options.get("thread_id"):
-            raise Refused(f"Unknown thread: {options['thread_id']}.")
-        else:
+            added = [each for each in parties if each not in own] if {*parties} & {*own} else []
+            return list(dict.fromkeys([*named, *added]))
+        parent = answered or (root_of(signals) if signals else None)
+        if parent is None:
+            if options.get("thread_id"):
+                raise Refused(f"Unknown thread: {options['thread_id']}.")
             return []
-        return [each for each in members if each not in (self.reader(session), session)]
+        members = [*parties, parent["sender_identity"]]
+        if parties or answered is None:
+            members += parent["recipients"]
+        elif any(is_by(parent, each) for each in own):  # what follows a signal goes where that went
+            members = list(parent["recipients"])
+        members = list(dict.fromkeys(members))
+        return [each for each in members if each not in own] or members
 
     def vetoes(self, session: str, options: Options, asked: Collection[str], *, begins: bool) -> list[str]:
         """Return the addresses of those who have to agree in any case; refuse a quorum that can't be."""
@@ -757,16 +756,15 @@ class Reference(SignalReference, SignedLines):
     def work(self, session: str, task_id: str, event: str, text: str = "") -> Task:
         """Record an event of a task, and of a taken handoff one of each task that it hands over."""
         task, shown = self.records.tasks[task_id], self.task(task_id)
-        is_caller = task["session"] == session
         if event == "seal":
-            if not is_caller or shown["confirmed"] or shown["result"] is None:
+            if task["session"] != session or shown["confirmed"] or shown["result"] is None:
                 raise Refused("Only the session that asked accepts an end, once.")
         elif shown["state"] in ("completed", "canceled"):
             raise Refused(f"It is {shown['state']}.")
         elif event == "take":
             self._check_take(session, task, shown)
         elif event in ("message", "cancel"):
-            if not is_caller:
+            if task["sender"] != self.reader(session):
                 raise Refused("Somebody else asked for it.")
         elif self._holder(task_id) != session and session not in [
             each["session"] for each in self._held(task_id)
@@ -809,7 +807,9 @@ class Reference(SignalReference, SignedLines):
         return self._shown(id)
 
     def unclaim(self, session: str, claim_id: str) -> None:
-        """Record that a claim has ended."""
+        """Record that a claim of the session's reader has ended."""
+        if self.records.claims[claim_id]["owner"] != self.reader(session):
+            raise Refused(f"{claim_id} is somebody else's.")
         self.records.unclaimed.add(claim_id)
 
     def claims(self) -> list[Claim]:

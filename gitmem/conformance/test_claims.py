@@ -35,6 +35,19 @@ def test_a_claimed_path_is_refused(bus: FullBus, path: str) -> None:
 
 
 @needs("claim")
+def test_a_claim_is_released_by_its_owner(bus: FullBus) -> None:
+    """gitmem: “A claim is released by its owner, in any session; nobody else releases it.”"""
+    a, again, b = sessions(bus, A, A, B)
+    made = bus.claim(a, ["src"])
+    with pytest.raises(Refused):
+        bus.unclaim(b, made["claim_id"])
+    assert bus.claims() == [made]
+    bus.unclaim(again, made["claim_id"])
+
+    assert bus.claims() == []
+
+
+@needs("claim")
 def test_claims_of_one_agent_do_not_contest(bus: FullBus) -> None:
     """gitmem: “Sessions with one agent identity may claim the same path.”"""
     a, again = sessions(bus, A, A)

@@ -23,6 +23,57 @@ def test_all_agree(bus: FullBus) -> None:
     assert (found["converged"], sorted(found["agreed"])) == (True, [B, C])
 
 
+@pytest.mark.parametrize("last", [B, C, D])
+def test_most_are_not_all(bus: FullBus, last: str) -> None:
+    """A2A.V1: “A thread has not converged while one recipient of its root has not replied with AGREE, however many have.”"""
+    a, *others = sessions(bus, A, B, C, D)
+    root = bus.send(a, "shall we?", to=[B, C, D], intent="PROPOSE")
+    whose = dict(zip((B, C, D), others, strict=True))
+    late = whose.pop(last)
+    for each in whose.values():
+        bus.send(each, "yes", reply_to=root["signal_id"], intent="AGREE")
+    found = bus.converged(root["signal_id"])
+    assert (found["converged"], found["pending"]) == (False, [last])
+    bus.send(late, "yes", reply_to=root["signal_id"], intent="AGREE")
+
+    assert bus.converged(root["signal_id"])["converged"]
+
+
+def test_a_recipient_that_is_away_is_asked_too(bus: FullBus) -> None:
+    """gitmem: “A recipient is asked even if its sessions have ended, or if it never had one.”"""
+    a, b, c = sessions(bus, A, B, C)
+    unseen = "new:agent:here"
+    root = bus.send(a, "shall we?", to=[B, C, unseen], intent="PROPOSE", allow_unseen=True)
+    bus.end(c)
+    bus.send(b, "yes", reply_to=root["signal_id"], intent="AGREE")
+    found = bus.converged(root["signal_id"])
+    assert (found["converged"], sorted(found["pending"])) == (False, sorted([C, unseen]))
+    for who in (C, unseen):
+        assert not bus.converged(root["signal_id"])["converged"]
+        bus.send(session(bus, who), "yes", reply_to=root["signal_id"], intent="AGREE")
+
+    assert bus.converged(root["signal_id"])["converged"]
+
+
+def test_another_session_of_the_identity_agrees(bus: FullBus) -> None:
+    """A2A.V1: “Sessions with one agent identity are one recipient: any of them agrees for it.”"""
+    proposal = Proposal(bus)
+    for each in (B, C):
+        bus.send(session(bus, each), "yes", reply_to=proposal.id, intent="AGREE")
+
+    assert bus.converged(proposal.thread)["converged"]
+
+
+def test_the_sender_of_the_root_is_not_asked(bus: FullBus) -> None:
+    """gitmem: “The sender of the root agrees by sending it, even if it is one of its recipients.”"""
+    a, b = sessions(bus, A, B)
+    root = bus.send(a, "shall we?", to=[A, B], intent="PROPOSE")
+    assert bus.converged(root["signal_id"])["pending"] == [B]
+    bus.send(b, "yes", reply_to=root["signal_id"], intent="AGREE")
+
+    assert bus.converged(root["signal_id"])["converged"]
+
+
 @pytest.mark.parametrize(
     ("intent", "listed"),
     [
@@ -81,8 +132,11 @@ def test_a_decision_need_not_answer_the_root(bus: FullBus) -> None:
     bus.send(proposal.c, "me too", reply_to=first["signal_id"], intent="AGREE")
     assert bus.converged(proposal.thread)["converged"]
     bus.send(proposal.c, "rather not", thread_id=proposal.thread, intent="REJECT")
-
     assert bus.converged(proposal.thread)["rejected"] == [C]
+    remark = bus.send(proposal.a, "think again", thread_id=proposal.thread)
+    bus.send(proposal.b, "nor me", reply_to=remark["signal_id"], intent="REJECT")
+
+    assert sorted(bus.converged(proposal.thread)["rejected"]) == [B, C]
 
 
 def test_a_decision_in_another_thread_changes_nothing(bus: FullBus) -> None:
@@ -258,6 +312,22 @@ def test_a_counter_is_a_proposal_that_others_accept(bus: FullBus) -> None:
     assert (found["converged"], found["agreed_on"], found["in_force"]) == (True, counter, [counter])
     assert sorted(found["agreed"]) == [A, B, C]
     assert bus.converged(proposal.thread)["converged"]
+
+
+def test_a_counter_needs_more_than_the_first_proposer(bus: FullBus) -> None:
+    """gitmem: “A counter is agreed on when its writer, the first proposer and all other recipients agree; the first proposer alone is not enough, unless nobody else is asked.”"""
+    proposal = Proposal(bus)
+    counter = proposal.answer(proposal.b, "COUNTER", "rather this")["signal_id"]
+    bus.send(proposal.a, "yes", reply_to=counter, intent="AGREE")
+    for asked in (proposal.id, counter, proposal.thread):
+        found = bus.converged(asked)
+        assert (found["converged"], found["agreed_on"], found["pending"]) == (False, None, [C])
+    alone = bus.send(proposal.a, "and this?", to=[B], intent="PROPOSE")
+    other = bus.send(proposal.b, "rather that", reply_to=alone["signal_id"], intent="COUNTER")["signal_id"]
+    assert not bus.converged(other)["converged"]
+    bus.send(proposal.a, "yes", reply_to=other, intent="AGREE")
+
+    assert bus.converged(alone.get("thread_id") or "")["agreed_on"] == other
 
 
 def test_the_first_proposer_may_refuse_a_counter(bus: FullBus) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from .adapter import FullBus, Refused
-from .case_setup import A, B, needs, read, session, sessions, written
+from .case_setup import A, B, C, needs, read, session, sessions, written
 
 
 def test_a_signal_has_the_fields_of_the_contract(bus: FullBus) -> None:
@@ -42,13 +42,14 @@ def test_a_sender_without_identity_is_its_session(bus: FullBus) -> None:
     assert bus.send(a, "signed")["sender_identity"] == a
 
 
-def test_a_signal_keeps_its_work_unit_and_lane(bus: FullBus) -> None:
+@pytest.mark.parametrize("to", [[], [B]], ids=["broadcast", "directed"])
+def test_a_signal_keeps_its_work_unit_and_lane(bus: FullBus, to: list[str]) -> None:
     """A2A.V1: “A signal keeps work unit, initiative, lane and `requires_ack` as given.”"""
     a, b = sessions(bus, A, B)
     bus.send(
         a,
         "x",
-        to=[B],
+        to=to,
         wu_id="WU-123",
         initiative_id="INIT-7",
         lane="Core",
@@ -59,6 +60,17 @@ def test_a_signal_keeps_its_work_unit_and_lane(bus: FullBus) -> None:
 
     assert (got.get("wu_id"), got.get("initiative_id"), got.get("lane")) == ("WU-123", "INIT-7", "Core")
     assert (got.get("artifact_path"), got["requires_ack"]) == ("docs/a.md", True)
+
+
+@pytest.mark.parametrize("to", [[], [B]], ids=["broadcast", "directed"])
+def test_a_signal_wishes_for_an_answer(bus: FullBus, to: list[str]) -> None:
+    """A2A.V1: “A signal with `requires_ack` has it for each of its readers, also a broadcast; without it, it is false.”"""
+    a, b, c = sessions(bus, A, B, C)
+    bus.send(a, "please answer", to=[*to, C] if to else [], requires_ack=True)
+    bus.send(a, "as you like", to=[*to, C] if to else [])
+
+    for each in (b, c):
+        assert [got["requires_ack"] for got in bus.inbox(each)] == [True, False]
 
 
 def test_a_message_stays_as_it_was_written(bus: FullBus) -> None:

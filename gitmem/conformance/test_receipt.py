@@ -115,14 +115,15 @@ def test_a_decision_promotes_the_receipt(bus: FullBus, intent: str, state: str) 
     assert states(bus, proposal.id) == {B: state}
 
 
-def test_any_signal_of_the_thread_may_decide(bus: FullBus) -> None:
+@pytest.mark.parametrize(("intent", "state"), [("AGREE", "acked"), ("REJECT", "rejected")])
+def test_any_signal_of_the_thread_may_decide(bus: FullBus, intent: str, state: str) -> None:
     """A2A.V1: “A decision changes the receipt whichever signal of the thread it answers.”"""
     proposal = Proposal(bus)
     question = bus.send(proposal.a, "well?", thread_id=proposal.thread)
     bus.inbox(proposal.b)
-    bus.send(proposal.b, "fine", reply_to=question["signal_id"], intent="AGREE")
+    bus.send(proposal.b, "so", reply_to=question["signal_id"], intent=intent)
 
-    assert states(bus, proposal.id) == {B: "acked"}
+    assert states(bus, proposal.id) == {B: state}
 
 
 def test_another_session_of_the_identity_may_decide(bus: FullBus) -> None:
@@ -255,6 +256,18 @@ def test_a_watcher_delivers(bus: FullBus) -> None:
 
     assert [each["signal_id"] for each in given] == [sent]
     assert (states(bus, sent), read(bus, a)) == ({A: "delivered"}, [[]])
+
+
+def test_a_decision_promotes_the_receipt_of_its_writer_alone(bus: FullBus) -> None:
+    """A2A.V1: “A decision changes the receipt of its writer alone, whoever else has read the signal.”"""
+    proposal = Proposal(bus)
+    for each in (proposal.b, proposal.c):
+        bus.inbox(each)
+    proposal.answer(proposal.b, "AGREE")
+    assert states(bus, proposal.id) == {B: "acked", C: "delivered"}
+    proposal.answer(proposal.c, "REJECT")
+
+    assert states(bus, proposal.id) == {B: "acked", C: "rejected"}
 
 
 @needs("second")

@@ -64,6 +64,9 @@ def test_a_signal_to_a_role_reaches_all_who_hold_it(bus: FullBus) -> None:
         (d, f"{SECOND}/{OTHER}"),
     ):
         bus.role(each, role)
+    (ended,) = sessions(bus, "claude:planner:five")
+    bus.role(ended, f"{FIRST}/{PROFILE}")
+    bus.end(ended)
     one = bus.send(a, "one", to=[f"role:{FIRST}/{PROFILE}"])
     any_profile = bus.send(a, "any", to=[f"role:{FIRST}"])
 

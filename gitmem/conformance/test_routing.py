@@ -120,6 +120,45 @@ def test_a_reply_goes_to_whom_it_answers(bus: FullBus) -> None:
     assert read(bus, a, c) == [["reply"], ["root"]]
 
 
+def test_a_reply_to_somebody_else_stays_in_its_thread(bus: FullBus) -> None:
+    """gitmem: “A reply with named recipients goes to these, in the thread of the signal that it answers.”"""
+    a, b, _ = sessions(bus, A, B, C)
+    root = bus.send(a, "root", to=[B])
+    reply = bus.send(b, "you, too", reply_to=root["signal_id"], to=[C])
+
+    assert (reply["recipients"], reply.get("reply_to")) == ([C], root["signal_id"])
+    assert reply.get("thread_id") == root.get("thread_id")
+
+
+def test_a_reply_to_a_broadcast_goes_to_its_sender(bus: FullBus) -> None:
+    """gitmem: “A reply to a broadcast goes to its sender alone; it is no broadcast.”"""
+    a, b, c = sessions(bus, A, B, C)
+    root = bus.send(a, "who can?")
+    reply = bus.send(b, "I can", reply_to=root["signal_id"])
+
+    assert (reply["recipients"], reply["interrupt_class"]) == ([A], "priority")
+    assert read(bus, a, c) == [["I can"], ["who can?"]]
+
+
+def test_an_answer_to_ones_own_signal_goes_where_that_went(bus: FullBus) -> None:
+    """gitmem: “An answer to a signal of one's own goes to the recipients of that signal.”"""
+    a, _, _ = sessions(bus, A, B, C)
+    root = bus.send(a, "root", to=[B, C])["signal_id"]
+    alone = bus.send(a, "a note", to=[A])["signal_id"]
+
+    assert bus.send(a, "one more thing", reply_to=root)["recipients"] == [B, C]
+    assert bus.send(a, "one more note", reply_to=alone)["recipients"] == [A]
+
+
+def test_an_answer_to_nothing_is_refused(bus: FullBus) -> None:
+    """gitmem: “A reply to an unknown signal is refused, and nothing is written.”"""
+    a, b = sessions(bus, A, B)
+    with pytest.raises(Refused):
+        bus.send(a, "to what?", to=[B], reply_to="sig-nowhere1")
+
+    assert read(bus, b) == [[]]
+
+
 def test_a_broadcasts_id_names_the_thread_of_its_replies(bus: FullBus) -> None:
     """gitmem: “A reply to a root without a thread joins the thread that is named after the root's id.”"""
     a, b = sessions(bus, A, B)
@@ -136,6 +175,14 @@ def test_a_signal_in_a_thread_goes_to_its_members(bus: FullBus) -> None:
 
     assert set(members["recipients"]) == {A, C}
     assert bus.send(b, "to all", thread_id=thread, broadcast=True)["recipients"] == []
+
+
+def test_a_thread_of_its_writer_alone_stays_so(bus: FullBus) -> None:
+    """gitmem: “A signal in a thread without other members goes to its writer; it is no broadcast.”"""
+    a, _ = sessions(bus, A, B)
+    thread = bus.send(a, "a note", to=[A]).get("thread_id") or ""
+
+    assert bus.send(a, "one more", thread_id=thread)["recipients"] == [A]
 
 
 def test_an_unknown_thread_is_no_broadcast(bus: FullBus) -> None:
@@ -160,6 +207,19 @@ def test_a_signal_says_what_its_writer_had_seen(bus: FullBus) -> None:
     assert proposal.id in before(first, known)
     assert first["signal_id"] in before(second, known)
     assert {first["signal_id"], second["signal_id"]} <= before(third, known)
+
+
+def test_a_signal_names_nothing_that_its_writer_has_not_seen(bus: FullBus) -> None:
+    """gitmem: “`after` leads to no signal that its writer has neither read, written nor answered.”"""
+    proposal = Proposal(bus)
+    unread = bus.send(proposal.c, "wait", thread_id=proposal.thread)
+    bus.inbox(proposal.b, mark=False)
+    sent = proposal.answer(proposal.b, "AGREE")
+    assert unread["signal_id"] not in before(sent, {sent["signal_id"]: sent, unread["signal_id"]: unread})
+    bus.inbox(proposal.b)
+    later = bus.send(proposal.b, "no, wait", thread_id=proposal.thread)
+
+    assert unread["signal_id"] in before(later, {sent["signal_id"]: sent})
 
 
 def test_an_inbox_by_thread_and_intent(bus: FullBus) -> None:
@@ -195,6 +255,15 @@ def test_the_same_key_is_the_same_signal(bus: FullBus) -> None:
 
     assert again["signal_id"] == first["signal_id"] != other["signal_id"]
     assert read(bus, b) == [["once", "once"]]
+
+
+def test_sessions_of_an_identity_share_its_keys(bus: FullBus) -> None:
+    """gitmem: “A key is its agent identity's: another session of it that uses the key gets the same signal.”"""
+    first, second, b = sessions(bus, A, A, B)
+    sent, again = (bus.send(each, "once", to=[B], idempotency_key="k") for each in (first, second))
+
+    assert again["signal_id"] == sent["signal_id"]
+    assert read(bus, b) == [["once"]]
 
 
 def test_other_content_under_the_same_key_is_refused(bus: FullBus) -> None:

@@ -111,8 +111,9 @@ def test_whoever_takes_a_task_first_has_it(bus: FullBus) -> None:
     bus.role(c, ROLE)
     task_id = asked(bus, a, f"role:{ROLE}")
     bus.work(b, task_id, "take")
-    with pytest.raises(Refused):
-        bus.work(c, task_id, "take")
+    for event in ("take", "release"):
+        with pytest.raises(Refused):
+            bus.work(c, task_id, event)
     assert shown(bus.task(task_id)) == ("working", B, None, False)
     assert bus.work(b, task_id, "release")["state"] == "submitted"
 
@@ -131,6 +132,20 @@ def test_a_question_waits_for_its_answer(bus: FullBus) -> None:
 
 
 @needs("delegate")
+def test_nobody_else_answers_a_question(bus: FullBus) -> None:
+    """gitmem: “A holder's question is answered by whoever asked for the task, in any session, and by nobody else.”"""
+    a, again, b, c = sessions(bus, A, A, B, C)
+    task_id = asked(bus, a)
+    bus.work(b, task_id, "take")
+    bus.work(b, task_id, "ask", "which?")
+    with pytest.raises(Refused):
+        bus.work(c, task_id, "message", "the first")
+    assert bus.task(task_id)["state"] == "input-required"
+
+    assert bus.work(again, task_id, "message", "both")["state"] == "submitted"
+
+
+@needs("delegate")
 def test_an_end_is_confirmed_by_whoever_asked(bus: FullBus) -> None:
     """gitmem: “A holder's end is unconfirmed until the session that asked accepts it; nothing follows it.”"""
     a, b, c = sessions(bus, A, B, C)
@@ -145,6 +160,19 @@ def test_an_end_is_confirmed_by_whoever_asked(bus: FullBus) -> None:
             bus.work(who, task_id, event, "x")
 
     assert shown(bus.work(a, task_id, "seal")) == ("completed", B, "12 cases", True)
+
+
+@needs("delegate")
+def test_another_session_of_whoever_asked_confirms_nothing(bus: FullBus) -> None:
+    """gitmem: “An end is accepted by the session that asked for it, not by another one of its agent identity.”"""
+    a, again, b = sessions(bus, A, A, B)
+    task_id = asked(bus, a)
+    bus.work(b, task_id, "take")
+    bus.work(b, task_id, "done", "12 cases")
+    with pytest.raises(Refused):
+        bus.work(again, task_id, "seal")
+
+    assert shown(bus.task(task_id)) == ("completed", B, "12 cases", False)
 
 
 @needs("delegate")

@@ -132,6 +132,46 @@ def test_counting_leaves_it_unread(bus: FullBus) -> None:
     assert bus.count(a) == 0
 
 
+def test_an_inbox_that_does_not_show_all_marks_what_it_shows(bus: FullBus) -> None:
+    """gitmem: “An inbox may show a part of what is unread; it marks that part alone.”"""
+    a, b = sessions(bus, A, B)
+    sent = [bus.send(b, f"{number} {'m' * 1_000}", to=[A])["signal_id"] for number in range(25)]
+    shown: list[str] = []
+    while found := [each["signal_id"] for each in bus.inbox(a)]:
+        shown += found
+
+    assert shown == sent
+
+
+def test_a_signal_that_is_sent_again_is_not_shown_again(bus: FullBus) -> None:
+    """gitmem: “A signal that was read is not shown again when it is sent again under its key.”"""
+    a, b = sessions(bus, A, B)
+    shown = []
+    for _ in range(2):
+        bus.send(b, "once", to=[A], idempotency_key="k")
+        bus.send(b, "once for all", idempotency_key="for all")
+        shown += read(bus, a)
+
+    assert shown == [["once", "once for all"], []]
+
+
+@needs("take")
+def test_a_record_that_arrives_again_is_not_shown_again(bus: FullBus) -> None:
+    """gitmem: “A signal that was read is not shown again when its record arrives again.”"""
+    a, _ = sessions(bus, A, B)
+    records = [
+        written("sig-aaaa1111", B, [A], "once"),
+        written("sig-aaaa2222", B, [], "once for all", seen=[]),
+    ]
+    shown = []
+    for _ in range(2):
+        for each in records:
+            bus.take(each)
+        shown += [sorted(each) for each in read(bus, a)]
+
+    assert shown == [["once", "once for all"], []]
+
+
 def test_a_new_reader_sees_the_broadcasts_of_the_last_day(bus: FullBus) -> None:
     """gitmem: “A new reader sees the broadcasts of the last day.”"""
     bus.send(session(bus, A), "said before")
@@ -148,6 +188,63 @@ def test_an_inbox_shows_its_own_workspace(bus: FullBus) -> None:
     bus.send(session(bus, D), "plain")
 
     assert read(bus, blue, also_red) == [["plain"], ["red", "plain"]]
+
+
+def in_workspaces(bus: FullBus) -> tuple[str, str, str]:
+    """Return a session in red, and of one agent a session in blue and one in red."""
+    given = ((B, "red"), (A, "blue"), (A, "red"))
+    b, blue, red = (bus.start(identity=who, workspace=where)["session_id"] for who, where in given)
+    return b, blue, red
+
+
+def test_a_directed_signal_shows_in_its_workspace(bus: FullBus) -> None:
+    """gitmem: “A directed signal shows in its recipient's sessions of its workspace, and not in those of another one.”"""
+    b, blue, red = in_workspaces(bus)
+    bus.send(b, "red", to=[A])
+
+    assert read(bus, blue, red) == [[], ["red"]]
+
+
+def test_a_filtered_inbox_shows_its_own_workspace(bus: FullBus) -> None:
+    """gitmem: “An inbox filtered by thread and intents shows nothing of another workspace.”"""
+    b, blue, red = in_workspaces(bus)
+    sent = bus.send(b, "red", to=[A], intent="PROPOSE")
+    shown = [
+        messages(bus.inbox(each, thread=sent.get("thread_id"), intents=["PROPOSE"])) for each in (blue, red)
+    ]
+
+    assert shown == [[], ["red"]]
+
+
+@needs("count")
+def test_a_count_has_its_own_workspace(bus: FullBus) -> None:
+    """gitmem: “A count has no signals of another workspace.”"""
+    b, blue, red = in_workspaces(bus)
+    bus.send(b, "red", to=[A])
+    bus.send(b, "red for all")
+
+    assert [bus.count(blue), bus.count(red)] == [0, 2]
+
+
+@needs("watch")
+def test_a_watcher_is_given_its_own_workspace(bus: FullBus) -> None:
+    """gitmem: “A watcher is given nothing of another workspace.”"""
+    b, blue, _ = in_workspaces(bus)
+    bus.send(b, "red", to=[A])
+    bus.send(b, "red for all")
+    bus.send(session(bus, C), "plain", to=[A])
+
+    assert messages(bus.watch(blue)) == ["plain"]
+
+
+def test_a_session_without_workspace_sees_all(bus: FullBus) -> None:
+    """gitmem: “A session without a workspace sees the signals of all workspaces.”"""
+    b, _, _ = in_workspaces(bus)
+    plain = session(bus, C)
+    bus.send(b, "red for all")
+    bus.send(b, "red", to=[C])
+
+    assert read(bus, plain) == [["red for all", "red"]]
 
 
 def test_an_inbox_is_read_in_the_order_of_writing(bus: FullBus) -> None:
