@@ -52,7 +52,7 @@ STARTS = ("cli.main", "cli.commands.signals", "gitmem.signals.empty_inbox", "mer
 ENTRIES = {"cli.main", "cli.__main__", "merge_driver.main",
            "gitmem.conformance.entry", "gitmem.conformance.plugin",  # pytest loads them
            "gitmem.conformance.command_line", "gitmem.conformance.over_http",
-           "gitmem.conformance.reference"}  # `--adapter` names them  # fmt: skip
+           "gitmem.conformance.mutants", "gitmem.conformance.reference"}  # `--adapter` names them  # fmt: skip
 
 
 class Module:

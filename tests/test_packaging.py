@@ -118,6 +118,14 @@ def test_the_builtin_roles_are_in_the_package() -> None:
     assert PROJECT["tool"]["setuptools"]["package-data"]["gitmem.agents"] == ["*.toml"]
 
 
+def test_the_mutants_of_the_contract_are_in_the_package() -> None:
+    """For authors of buses and suites, who have the wheel alone."""
+    (path,) = (ROOT / "gitmem" / "conformance").glob("*.txt")
+
+    assert path.name == "mutants.txt"
+    assert PROJECT["tool"]["setuptools"]["package-data"]["gitmem.conformance"] == ["*.txt"]
+
+
 def test_windows_is_told_to_use_wsl() -> None:
     """Locks, hooks and signals are POSIX: one sentence instead of a traceback."""
     code = "import sys; sys.platform = 'win32'; import cli"
