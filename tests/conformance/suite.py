@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
+import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cli import main as front
 from gitmem.conformance import command_line
+from gitmem.conformance.adapter import Factory, Refused
+from gitmem.conformance.reference import Reference
 
 SUITE = "gitmem.conformance"
 
@@ -72,3 +77,49 @@ def in_process(args: Sequence[str]) -> tuple[int, str]:
 
 def make_in_process(folder: Path) -> command_line.CommandLine:
     return command_line.make(folder, in_process)
+
+
+class HasOnePlace(Reference):
+    """Nothing is wrong with this one: it says what it can't do."""
+
+    lacks = {"second": "one place for everybody"}
+
+
+class ForgetsToSayWhatItLacks(Reference):
+    def __getattribute__(self, name: str) -> Any:
+        if name == "watch":
+            raise AttributeError(name)
+        return super().__getattribute__(name)
+
+
+def catches(case: Callable[..., object], make: Factory, folder: Path) -> bool:
+    """Whether a case fails with a bus, for one of the values that it is given; without pytest, which takes a hundred times as long."""
+    wanted = inspect.signature(case).parameters
+    for given in _given(case):
+        fixtures = {"bus": make(folder), "new_bus": lambda: make(folder)}
+        try:
+            case(**given, **{name: value for name, value in fixtures.items() if name in wanted})
+        except (AssertionError, Refused, pytest.fail.Exception):
+            return True
+        except ValueError as error:  # `(got,) = bus.inbox(b)`
+            assert "values to unpack" in str(error), error
+            return True
+        except Exception as error:  # no answer of a bus: the mutant itself is wrong
+            error.add_note(f"The mutant is {make}")
+            raise
+    return False
+
+
+def _given(case: Callable[..., object]) -> Iterator[dict[str, object]]:
+    """The values that a case is given."""
+    marks = [each for each in vars(case).get("pytestmark", ()) if each.name == "parametrize"]
+    rows = []
+    for mark in marks:
+        names = mark.args[0].replace(" ", "").split(",") if isinstance(mark.args[0], str) else mark.args[0]
+        values = [
+            pytest.param(each) if len(names) == 1 and not hasattr(each, "marks") else each
+            for each in mark.args[1]
+        ]
+        rows.append([dict(zip(names, getattr(each, "values", each), strict=True)) for each in values])
+    for some in itertools.product(*rows):
+        yield {name: value for each in some for name, value in each.items()}
