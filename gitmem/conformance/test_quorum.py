@@ -56,6 +56,17 @@ def test_a_counter_is_decided_as_the_root_says(bus: FullBus) -> None:
     assert (found["agreed_on"], found["in_force"]) == (counter, [counter])
 
 
+def test_the_author_of_a_counter_is_not_counted(bus: FullBus) -> None:
+    """gitmem: “The author of a counter is none of those who have to agree to it, the first proposer is one.”"""
+    root, who = _quorum(bus, "2")
+    counter = bus.send(who[B], "rather this", reply_to=root["signal_id"], intent="COUNTER")["signal_id"]
+    bus.send(who[A], "yes", reply_to=counter, intent="AGREE")
+    assert not bus.converged(counter)["converged"]
+    bus.send(who[C], "yes", reply_to=counter, intent="AGREE")
+
+    assert bus.converged(counter)["agreed_on"] == counter
+
+
 def test_only_a_proposal_that_begins_a_thread_has_a_quorum(bus: FullBus) -> None:
     """gitmem: “`need` and `veto` are refused on anything but a PROPOSE that begins a thread, and a `need` of more than are asked.”"""
     a, _, _ = sessions(bus, A, B, C)
