@@ -365,30 +365,15 @@ def _write(folder: str, name: str, text: str) -> str:
 
 def _run(command: Sequence[str], folder: str, seconds: float, input: bytes = b"") -> tuple[int, bytes, str]:
     """Return exit status, output and errors of a command that can ask nobody anything."""
-    import subprocess
-
     from ..git import processes
 
     variables = processes.environment({"SSH_ASKPASS_REQUIRE": "never"})
     for name in _ASKING:
         variables.pop(name, None)
     try:
-        child = subprocess.Popen(
-            command, cwd=folder, env=variables, stdin=subprocess.PIPE if input else subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-        )  # fmt: skip
-    except OSError as error:
-        raise SshError(f"{command[0]} could not be started ({error.strerror})") from None
-    try:
-        code, out, err = processes.communicate(child, input, seconds, OUTPUT_MAX)
-    except BaseException as error:
-        processes.kill(child)
-        if isinstance(error, TimeoutError):
-            raise SshError(f"{command[0]} did not end within {seconds:g} seconds and was stopped") from None
-        if isinstance(error, processes.OutputTooLargeError):
-            raise SshError(f"{command[0]} wrote more than {OUTPUT_MAX:,} bytes and was stopped") from None
-        raise
-    said = err.decode("utf-8", "replace")
-    if code and "option -- " in said:
+        done = processes.run_program(command, folder, variables, seconds, OUTPUT_MAX, input)
+    except processes.ProgramError as error:
+        raise SshError(str(error)) from None
+    if done.code and "option -- " in done.err:
         raise SshError(f"{command[0]} is too old: it has no -Y, which OpenSSH 8.2 has")
-    return code, out, said
+    return done.code, done.out, done.err

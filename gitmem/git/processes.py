@@ -313,6 +313,57 @@ def close_pipes(child: subprocess.Popen[bytes]) -> None:
             pass
 
 
+class ProgramError(Exception):
+    """A program other than git could not be used; the argument is why, a sentence without an end. `is_missing`: it is not on PATH."""
+
+    is_missing = False
+
+
+def run_program(
+    command: Sequence[str],
+    folder: str,
+    variables: Mapping[str, str],
+    seconds: float,
+    out_max: int,
+    input: bytes = b"",
+) -> Result:
+    """Return exit status, output and errors of a program that can ask nobody anything: it has no terminal.
+
+    Args:
+        command: The program, found on PATH, and its arguments.
+        folder: Its current folder.
+        variables: Its environment.
+        seconds: The time until it and what it started are killed.
+        out_max: Bytes of output until then.
+
+    Raises:
+        ProgramError: It could not be started, or was killed.
+    """
+    import subprocess
+
+    try:
+        child = subprocess.Popen(
+            command, cwd=folder, env=variables, stdin=subprocess.PIPE if input else subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+        )  # fmt: skip
+    except OSError as error:
+        problem = ProgramError(f"{command[0]} could not be started ({error.strerror})")
+        problem.is_missing = isinstance(error, FileNotFoundError)
+        raise problem from None
+    try:
+        code, out, err = communicate(child, input, seconds, out_max)
+    except BaseException as error:
+        kill(child)
+        if isinstance(error, TimeoutError):
+            raise ProgramError(
+                f"{command[0]} did not end within {seconds:g} seconds and was stopped"
+            ) from None
+        if isinstance(error, OutputTooLargeError):
+            raise ProgramError(f"{command[0]} wrote more than {out_max:,} bytes and was stopped") from None
+        raise
+    return Result(code, out, err.decode("utf-8", "replace"))
+
+
 def start(
     common: str,
     args: Sequence[str],
