@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gitmem.doctor.doctor import Report
     from gitmem.history.figures import Spread, Stats
     from gitmem.history.verify import JudgedLine, Verified, Writer
-    from gitmem.importers.lumenflow_import import Imported, LineNote
+    from gitmem.importers.imported import Imported, LineNote
     from gitmem.page.page_file import View
     from gitmem.sync.init import Initialised, Uninstalled
     from gitmem.sync.sync_remotes import RemoteResult, SyncResult

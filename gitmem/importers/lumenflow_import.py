@@ -5,129 +5,27 @@ from __future__ import annotations
 from functools import partial
 
 from .. import records
-from ..agents import mailbox
 from ..agents.broadcasts import IMPORTED_ORIGIN as ORIGIN
 from ..commit_message import sanitize
 from ..errors import UsageError
-from ..log import ledger
 from ..log.lines import digest
-from ..memory import stored_nodes
-from ..outcome import OneStep, Outcome, Written, command
-from ..text.sanitize import first_of
+from ..outcome import command
 from . import lumenflow_lines
-from .lumenflow_lines import ConvertedLines, time_of
+from .imported import COMMIT_LINES_MAX, Imported, ImportRun, next_commands, write_lines
+from .json_lines import ConvertedLines, put, time_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from typing import TypeVar
+    from collections.abc import Callable, Iterator, Mapping
 
     from ..agents.caller import Caller
     from ..store import Store
 
     Given = Mapping[str, object]
-    Key = TypeVar("Key", str, bytes)
 
 
-SHOWN = 20
-ADDRESSES_SHOWN = 5
 COUNTED = ("read", "imported", "present", "differs", "repeated", "bad")
-
-
-class LineNote(Outcome):
-    """A problem or remark about a line. `line` is 0 for a whole file."""
-
-    file: str
-    line: int
-    reason: str
-
-
-class Imported(Written, kw_only=True):
-    """The outcome of an import.
-
-    `counts` has for `nodes`, `relations`, `signals`, `receipts` and `delegations`: lines `read`, and of those `imported` now,
-    `present` in the log already, `differs` (the log has the id with other content, and keeps it), `repeated` in the
-    files, and `bad` (skipped). `unread` has the number of unread signals to each address that is no agent identity.
-    `problems` describes skipped lines and `remarks` others: twenty of each, and the number
-    of further ones.
-    """
-
-    folder: str
-    dry_run: bool
-    counts: dict[str, dict[str, int]]
-    unread: dict[str, int] = {}
-    problems: list[LineNote] = []
-    problems_more: int = 0
-    remarks: list[LineNote] = []
-    remarks_more: int = 0
-
-    def unread_remark(self) -> str | None:
-        """Return the sentence about signals to imported addresses, which name no writer: no session has them."""
-        if not self.unread:
-            return None
-        named = first_of([f"{address} ({count})" for address, count in self.unread.items()], ADDRESSES_SHOWN)
-        return (
-            f"Unread signals to addresses that no session here has: {named}. "
-            f"Read them with --for {mailbox.IMPORTED_PREFIX}ADDRESS."
-        )
-
-    def problem(self, file: str, line: int, reason: str) -> None:
-        """Add a problem of a line."""
-        self.problems_more += len(self.problems) >= SHOWN
-        self.problems += [LineNote(file, line, reason)] if not self.problems_more else []
-
-    def remark(self, file: str, line: int, reason: str) -> None:
-        """Add a remark about a line."""
-        self.remarks_more += len(self.remarks) >= SHOWN
-        self.remarks += [LineNote(file, line, reason)] if not self.remarks_more else []
-
-
-def format_count(count: int, kind: str) -> str:
-    """Return a count with its noun: `1 node`, `2 nodes`."""
-    return f"{count} {kind.removesuffix('s') if count == 1 else kind}"
-
-
-def next_commands(found: Imported, folder: str) -> list[str]:
-    """Return the commands to run next."""
-    again = command("gitmem", "import", "lumenflow", folder)
-    if found.dry_run:
-        return [again]
-    if not any(each["imported"] for each in found.counts.values()):
-        return ["gitmem mem list"]
-    others = [mailbox.imported_inbox(address) for address in list(found.unread)[:1]]
-    return ["gitmem mem list", *others, "gitmem sync"]
-
-
-def write_lines(
-    store: Store, caller: Caller, found: Imported, lines: Sequence[tuple[str, bytes]], lines_max: int
-) -> None:
-    """Commit the lines, in several commits if there are many."""
-    counts = {kind: each["imported"] for kind, each in found.counts.items()}
-    first = [format_count(counts[kind], kind) for kind in ("nodes", "signals", "delegations") if counts[kind]]
-    others = [format_count(counts[kind], kind) for kind in ("relations", "receipts") if counts[kind]]
-    what = ", ".join(first or others) or "readings"
-    for start in range(0, len(lines), lines_max):
-        of = -(-len(lines) // lines_max)
-        part = (
-            f", {start // lines_max + 1} of {of}:" if of > 1 else ""
-        )  # first, because long subjects are cut
-        some = lines[start : start + lines_max]
-        with OneStep(store, "recording lines", start, start + len(some), len(lines)):
-            done = stored_nodes.record(
-                store,
-                caller,
-                some,
-                f"imports{part} {what} from LumenFlow",
-                text="\n".join([*first, *others]),
-            )
-        found.commit = done.commit
-        found.recorded = True
-
-
-COMMIT_LINES_MAX = 10_000  # lines of one commit
 DELIVERED = "delivered"
-AT_ONCE = 500  # values in one query, as in `memory.load`
-_NOTHING = " Nothing was written."
 
 # The reader in a receipt that names none and is for a signal to everybody.
 UNKNOWN_READER = "lumenflow:import:reader"
@@ -177,36 +75,29 @@ def import_folder(
     work.import_receipts(work.import_signals())
     work.import_delegations()
     if not dry_run:
-        write_lines(store, caller, found, work.lines, lines_max)
+        write_lines(store, caller, found, work.lines, "LumenFlow", lines_max)
     found.warnings = [*filter(None, [caller.remark, found.unread_remark()])]
-    found.next = next_commands(found, typed or folder)
+    again = command("gitmem", "import", "lumenflow", typed or folder)
+    found.next = next_commands(found, again, "gitmem mem list")
     return found
 
 
-class _ImportRun:
-    """One import: the lines to write, and the answer."""
+class _ImportRun(ImportRun):
+    """One import of a folder."""
 
     def __init__(self, store: Store, where: str, found: Imported) -> None:
-        self.db = store.db()
-        self.files = lumenflow_lines.Files(where, store.progress)
-        self.found = found
-        self.allow_secret = store.allow_secret
-        self.lines: list[tuple[str, bytes]] = []
+        super().__init__(store, found, lumenflow_lines.NAMES)
+        self.source = lumenflow_lines.Files(where, store.progress)
         self.others: set[str] = set()  # signals that the log has with other content
 
     def read(self, kind: str) -> Iterator[tuple[int, dict[str, object]]]:
         """Yield (line number, object) of a file. Other lines are counted and reported."""
-        for number, given, why in self.files.objects(kind):
+        for number, given, why in self.source.objects(kind):
             self.found.counts[kind]["read"] += 1
             if given is None:
                 self.bad(kind, number, why)
             else:
                 yield number, given
-
-    def bad(self, kind: str, number: int, why: str) -> None:
-        """Count and report a bad line."""
-        self.found.counts[kind]["bad"] += 1
-        self.found.problem(lumenflow_lines.NAMES[kind], number, why.replace(_NOTHING, ""))
 
     def mapped(
         self, kind: str, make: Callable[[dict[str, object]], ConvertedLines]
@@ -251,7 +142,7 @@ class _ImportRun:
                         "as it does in LumenFlow",
                     )
             every[made.id] = (number, made)
-        self._settle("nodes", every, self._ids("SELECT id FROM node WHERE id IN ({marks})", every))
+        self._settle("nodes", every, self.known("nodes", every))
         return {id: made.at for id, (_, made) in every.items()}
 
     def import_relations(self, times: Mapping[str, int]) -> None:
@@ -260,20 +151,13 @@ class _ImportRun:
         for number, made in self.mapped("relations", partial(lumenflow_lines.convert_relation, times=times)):
             self._once("relations", every, number, made)
         ends = {id for relation_key in every for id in relation_key.split("\n")[::2]}
-        here = times.keys() | self._ids("SELECT id FROM node WHERE id IN ({marks})", ends)
+        here = times.keys() | self.known("nodes", ends)
         for relation_key, (number, _) in every.items():
             for id in [each for each in relation_key.split("\n")[::2] if each not in here]:
                 self.found.remark(
                     lumenflow_lines.NAMES["relations"], number, f"{id} is missing here; the relation is kept"
                 )
-        known = {
-            relation_key
-            for relation_key in every
-            if self.db.execute(
-                "SELECT 1 FROM relation_event WHERE from_id = ? AND type = ? AND to_id = ? LIMIT 1",
-                relation_key.split("\n"),
-            ).fetchone()
-        }
+        known = {relation_key for relation_key in every if self.is_related(relation_key.split("\n"))}
         self._settle("relations", every, known)
 
     def import_signals(self) -> dict[str, ImportedSignal]:
@@ -281,8 +165,7 @@ class _ImportRun:
         every: dict[str, tuple[int, ConvertedLines]] = {}
         for number, made in self.mapped("signals", convert_signal):
             self._once("signals", every, number, made)
-        question = "SELECT DISTINCT signal_id FROM signal WHERE signal_id IN ({marks})"
-        same = self._settle("signals", every, self._ids(question, every))
+        same = self._settle("signals", every, self.known("signals", every))
         self.others = every.keys() - set(same)
         return {id: made for id in same if isinstance(made := every[id][1], ImportedSignal)}
 
@@ -322,9 +205,7 @@ class _ImportRun:
             every.update(
                 (made.id, (number, made)) for made in self._converted("delegations", number, make, first)
             )
-        self._settle(
-            "delegations", every, self._ids("SELECT task_id FROM task WHERE task_id IN ({marks})", every)
-        )
+        self._settle("delegations", every, self.known("delegations", every))
 
     def _receipt(
         self, number: int, made: ConvertedLines, before: set[tuple[str, str, str]], counts: dict[str, int]
@@ -334,10 +215,9 @@ class _ImportRun:
             record = records.read_kind("receipt", line)
             assert record is not None  # it was checked as it was made
             key = (record["reader_identity"], made.id, record["delivery_state"])
-            has = "SELECT 1 FROM receipt WHERE reader = ?1 AND signal_id = ?2 AND ?3 IN (state, ?4) LIMIT 1"
             if key in before:
                 again.append(line)
-            elif not self.db.execute(has, (*key, DELIVERED)).fetchone():
+            elif not self.is_received(*key, DELIVERED):
                 fresh.append(line)
             before |= {key, (*key[:2], DELIVERED)}  # another state says that it was delivered, too
         outcome = "imported" if fresh else "repeated" if again else "present"
@@ -367,7 +247,7 @@ class _ImportRun:
         self, kind: str, every: Mapping[str, tuple[int, ConvertedLines]], known: set[str]
     ) -> list[str]:
         """Add the lines that the log lacks, and return the ids that it then has with exactly this content."""
-        here = self._here(made.line for _, made in every.values())
+        here = self.here(made.line for _, made in every.values())
         same = []
         counts = self.found.counts[kind]
         file = lumenflow_lines.NAMES[kind]
@@ -383,34 +263,14 @@ class _ImportRun:
                 continue
             else:
                 counts["imported"] += 1
-                self._add(made.line)
+                self.add(made.line)
             same.append(id)
         more = [line for id in same for line in every[id][1].more]
-        gone = self._here(more)
+        gone = self.here(more)
         for line in more:
             if line not in gone:
-                self._add(line)
+                self.add(line)
         return same
-
-    def _add(self, line: bytes) -> None:
-        record = records.read(line)
-        assert record is not None
-        self.lines.append((records.STREAMS[record["kind"]], line))
-
-    def _here(self, lines: Iterator[bytes] | Sequence[bytes]) -> set[bytes]:
-        """Return those of the lines that the log has, byte for byte."""
-        keys = {ledger.key(line): line for line in lines}
-        return {keys[key] for key in self._ids("SELECT key FROM line WHERE key IN ({marks})", keys)}
-
-    def _ids(self, question: str, ids: Iterable[Key]) -> set[Key]:
-        """Return those ids or keys that a question finds, asked for a part of them at a time."""
-        found: set[Key] = set()
-        every = list(ids)
-        for start in range(0, len(every), AT_ONCE):
-            some = every[start : start + AT_ONCE]
-            rows = self.db.execute(question.format(marks=", ".join("?" * len(some))), some)
-            found |= {id for (id,) in rows}
-        return found
 
 
 class ImportedSignal(ConvertedLines, kw_only=True):
@@ -448,7 +308,7 @@ def convert_signal(given: Given) -> ImportedSignal:
         "origin": ORIGIN,
     }
     for name in SAME:
-        lumenflow_lines.put("signal", fields, kept, remarks, name, given.get(name))
+        put("signal", fields, kept, remarks, name, given.get(name))
     if kept:
         fields["lumenflow"] = kept
     return ImportedSignal(
@@ -491,7 +351,7 @@ def convert_receipts(given: Given, of: ImportedSignal) -> ConvertedLines:
     made = ConvertedLines(of.id, "receipt", at, fields, remarks=remarks)
     kept: dict[str, object] = {}
     for name in ("delivery_state", "idempotency_key"):
-        lumenflow_lines.put("receipt", fields, kept, made.remarks, name, given.get(name))
+        put("receipt", fields, kept, made.remarks, name, given.get(name))
     if kept:
         fields["lumenflow"] = kept
     for each in dict.fromkeys(readers):

@@ -9,16 +9,16 @@ from ..commit_message import sanitize
 from ..errors import UsageError
 from ..log.lines import format_at
 from ..order.node import STATUSES
-from ..outcome import Struct, command
+from ..outcome import command
 from ..records import ids
+from .json_lines import LINE_MAX_BYTES, ConvertedLines, micros_of, put, read_objects, time_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from ..outcome import Progress
-
-    Given = Mapping[str, object]
+    from .json_lines import Given, NumberedObject
 
 
 # In reading order: receipts name signals, relations name nodes.
@@ -30,8 +30,6 @@ NAMES = {
     "delegations": "delegation-registry.jsonl",
 }
 REPORTED = 500  # lines between two reports of progress
-LINE_MAX_BYTES = 1024 * 1024  # four times the limit of the log, because JSON may be verbose
-MARKERS = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 
 
 def find_folder(folder: str) -> str:
@@ -91,7 +89,7 @@ class Files:
         self._progress = progress
         self._done, self._total = 0, count_lines(folder) if progress is not None else 0
 
-    def objects(self, kind: str) -> Iterator[tuple[int, dict[str, object] | None, str]]:
+    def objects(self, kind: str) -> Iterator[NumberedObject]:
         """Yield what `read_objects` finds in the file of a kind."""
         for found in read_objects(file_of(self.folder, kind)):
             self._done += 1
@@ -112,64 +110,6 @@ def count_lines(folder: str) -> int:
     return count
 
 
-def read_objects(path: str) -> Iterator[tuple[int, dict[str, object] | None, str]]:
-    """Yield (line number, the object in it or None, the reason for None).
-
-    Blank lines are skipped. A missing file has no lines.
-
-    Raises:
-        OSError: The file can't be read.
-    """
-    if not os.path.isfile(path):
-        return
-    with open(path, "rb") as file:
-        number = 0
-        while line := file.readline(LINE_MAX_BYTES + 1):
-            number += 1
-            whole = line.endswith(b"\n")
-            if len(line) > LINE_MAX_BYTES and not whole:
-                while (rest := file.readline(LINE_MAX_BYTES)) and not rest.endswith(b"\n"):
-                    continue
-                yield number, None, f"it is longer than {LINE_MAX_BYTES} bytes"
-                continue
-            text = line.removeprefix(b"\xef\xbb\xbf").strip(b" \t\r\n")
-            if text:
-                found, why = _object(text, whole)
-                yield number, found, why
-
-
-def _object(line: bytes, whole: bool) -> tuple[dict[str, object] | None, str]:
-    import json
-
-    if line.startswith(MARKERS):
-        return None, "it is a conflict marker of an unfinished git merge"
-    try:
-        found = json.loads(line.decode())
-    except UnicodeDecodeError:
-        return None, "it is not UTF-8"
-    except (ValueError, RecursionError):
-        return None, "it is not JSON" if whole else "it is cut off, or not JSON"
-    if not isinstance(found, dict):
-        return None, "it is not a JSON object"
-    return found, ""
-
-
-def micros_of(value: object) -> int | None:
-    """Return an ISO time in microseconds since the epoch, or None for another value. The default time zone is UTC."""
-    from datetime import UTC, datetime, timedelta
-
-    if not isinstance(value, str):
-        return None
-    try:
-        moment = datetime.fromisoformat(value.strip())
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC)
-        found = (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
-    except (ValueError, OverflowError):
-        return None
-    return found if found >= 0 else None
-
-
 SENDER = "lumenflow:import:memory"
 ACCESSES_MAX = (
     100  # of a node: at this count its score is 1.46 times that of an unread one, at 1,000 it is 1.69 times
@@ -187,51 +127,6 @@ _OWN = (
     "tags",
 )
 _REASONS = ("archive_reason", "delete_reason", "close_reason", "reason")
-
-
-class ConvertedLines(Struct):
-    """The result of converting a line.
-
-    Attributes:
-        id: The id of its subject.
-        kind, fields: The record for the log.
-        at: Its time, in microseconds since the epoch.
-        more: Further lines that belong to it.
-        remarks: Values outside their usual field.
-        line: The line for the log, once the record is found valid.
-    """
-
-    id: str
-    kind: str
-    at: int
-    fields: dict[str, object]
-    more: list[bytes] = []
-    remarks: list[str] = []
-    line: bytes = b""
-
-
-def put(
-    kind: str,
-    fields: dict[str, object],
-    kept: dict[str, object],
-    remarks: list[str],
-    name: str,
-    value: object,
-    *,
-    given: str | None = None,
-) -> None:
-    """Set a field of a record, or keep a value that does not fit, with a remark.
-
-    Args:
-        given: Its name in LumenFlow, if that is another one.
-    """
-    if value is None or value == "":
-        return
-    if records.fits(kind, name, value):
-        fields[name] = value
-    else:
-        kept[given or name] = value
-        remarks.append(f"its {given or name} is not valid here; it is kept as an additional field")
 
 
 def convert_node(given: Given) -> ConvertedLines:
@@ -270,19 +165,6 @@ def convert_node(given: Given) -> ConvertedLines:
     if count:
         made.more.append(_access(made.id, 0, last if last is not None else at))
     return made
-
-
-def time_of(given: Given, name: str, otherwise: int | None = None) -> int:
-    """Return a time of the object, in microseconds since the epoch.
-
-    Raises:
-        UsageError: It is invalid, or missing without `otherwise`.
-    """
-    found = micros_of(given.get(name))
-    if found is None and (otherwise is None or given.get(name) is not None):
-        what = "is not a time since 1970" if given.get(name) is not None else "is missing"
-        raise UsageError(f"Its {name} {what}. Nothing was written.", code="invalid-record")
-    return found if found is not None else int(otherwise or 0)
 
 
 def _metadata(given: Given) -> dict[str, object]:

@@ -10,7 +10,7 @@ import pytest
 
 from gitmem.agents import caller as callers
 from gitmem.importers import lumenflow_import
-from gitmem.importers.lumenflow_import import Imported
+from gitmem.importers.imported import Imported
 from gitmem.store import Store
 from gitmem.work import task_list, task_rules
 from tests.sandbox import Agent, Clock, bodies, new_repo, open_store

@@ -18,7 +18,7 @@ from gitmem.agents.caller import Caller, CallerClaims
 from gitmem.errors import UsageError
 from gitmem.importers import lumenflow_import as room
 from gitmem.importers import lumenflow_lines
-from gitmem.importers.lumenflow_import import SHOWN, Imported
+from gitmem.importers.imported import SHOWN, Imported
 from gitmem.log.lines import CommitMessage
 from gitmem.memory import decay, edit, listing, relations, stored_nodes
 from gitmem.signals import history, inbox, send, threads
