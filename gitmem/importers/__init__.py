@@ -1,1 +1,1 @@
-"""Importers for the records of other tools. May import memory and the packages below it."""
+"""Importers for the records of other tools. May import history and the packages below it."""

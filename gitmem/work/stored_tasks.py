@@ -8,11 +8,12 @@ from __future__ import annotations
 from ..index import entities
 from ..outcome import Struct
 from ..records.lines import as_json
+from ..text import strict_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from ..order.task import FoldedTask, Sender
@@ -62,6 +63,22 @@ def row_of(db: sqlite3.Connection, task_id: str, columns: str) -> tuple[Any, ...
         f"SELECT {columns} FROM task WHERE task_id = ?", (task_id,)
     ).fetchone()
     return row
+
+
+def decided(db: sqlite3.Connection, ids: Iterable[str]) -> dict[str, str | None]:
+    """Return what has decided those of these tasks that are here: `seal`, `close`, `status` or None."""
+    query = "SELECT task_id, decided_by FROM json_each(?) j CROSS JOIN task ON task_id = j.value"
+    return dict(db.execute(query, (entities.json_list(ids),)))
+
+
+def messages(db: sqlite3.Connection, ids: Iterable[str]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield id, `task` or `message`, and record of the lines with the text of tasks, and of the messages to them; by task, oldest first."""
+    query = (
+        "SELECT e.id, e.event, l.body FROM json_each(?) j CROSS JOIN entity_line e ON e.kind = 'task' AND e.id = j.value"
+        " AND e.event IN ('task', 'message') JOIN line l ON l.id = e.line ORDER BY e.id, l.body"
+    )
+    for task_id, event, body in db.execute(query, (entities.json_list(ids),)):
+        yield task_id, event, strict_json.read(body)
 
 
 def held_in(db: sqlite3.Connection, sender: Sender) -> list[str]:
@@ -248,7 +265,7 @@ _WAITING = (
     " CASE WHEN t.since > :ahead THEN t.created ELSE t.since END AS waits,"
     f" {_OURS} AS ours FROM task t"
     f" LEFT JOIN session s ON s.session_id = t.caller_session WHERE {UNSEALED} AND {{where}} AND t.purpose <> 'handoff' AND (CASE WHEN t.decided_by"
-    f" IS NULL THEN t.replaced <> 1 AND (t.holder IS NOT NULL OR {BLOCKERS} = '[]')"
+    f" IS NULL THEN t.replaced <> 1 AND (t.holder IS NOT NULL OR (coalesce(t.agent, t.target_role) IS NOT NULL AND {BLOCKERS} = '[]'))"
     " ELSE t.decided_by = 'status' AND s.ended IS NOT NULL END)"
 )
 _WAITS_SINCE = "min(waits, CASE WHEN decided_by IS NULL THEN coalesce(deadline, waits) ELSE waits END)"
