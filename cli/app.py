@@ -65,7 +65,6 @@ TOPICS = {
 GROUPS = {
     "session": "Start, change, end and list sessions of agents.",
     "mem": "Create, search and maintain memory nodes that agents share.",
-    "import": "Import the records of another tool into the log.",
     "claim": "Claim the paths that you are about to change; `gitmem claim PATH` is `gitmem claim paths PATH`.",
     "task": "List tasks, take and do them, and decide their outcome.",
     "a2a": "Serve agents to clients of the A2A protocol, and manage the tokens of these.",
@@ -135,7 +134,7 @@ COMMANDS = {
     "mcp": "setup:mcp",
     "a2a serve": "calls:a2a_serve",
     "a2a token": "calls:token",
-    "import lumenflow": "repository:lumenflow",
+    "import": "repository:import_",
     "setup": "setup:setup",
     "remove": "setup:remove",
     "doctor": "repository:doctor",

@@ -74,7 +74,7 @@ COMMANDS = {
     'mcp': 'setup:mcp --tools=',
     'a2a serve': 'calls:a2a_serve --agent=* --host= --port= --url= --no-token --tenant=* --push=',
     'a2a token': 'calls:token name? --revoke',
-    'import lumenflow': 'repository:lumenflow folder --dry-run',
+    'import': 'repository:import_ source place? --dry-run --report',
     'setup': 'setup:setup --client=* --scope= --git=* --publish= --ref= --autosync= --yes -y:yes --dry-run',
     'remove': 'setup:remove --client=* --scope= --git=* --dry-run',
     'doctor': 'repository:doctor --fix',

@@ -13,6 +13,7 @@ from ..environment import Environment
 from ..render import output
 from ..values import duration
 
+SOURCES = ("lumenflow", "beads", "github")
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Annotated
@@ -114,23 +115,50 @@ def verify(
     return found.status
 
 
-def lumenflow(
+def import_(
     at: Environment,
-    folder: Annotated[str, Argument("DIR", "A LumenFlow project folder, or its .lumenflow/memory.")],
+    source: Annotated[str, Argument("SOURCE", "What to import: lumenflow, beads or github.")],
+    place: Annotated[
+        str | None,
+        Argument(
+            "PLACE",
+            "lumenflow: a project folder, or its .lumenflow/memory; beads: a file of issues, or a folder with it (default of both: this"
+            " folder); github: the label of the issues (default: gitmem).",
+        ),
+    ] = None,
     dry_run: Annotated[bool, Flag("--dry-run", "Show what would be done without doing it.")] = False,
+    report: Annotated[
+        bool,
+        Flag(
+            "--report",
+            "github: also comment there who has taken issues and how it ended, once; close what is completed.",
+        ),
+    ] = False,
 ) -> None:
-    """Import LumenFlow's memory and signals with their ids and times. Idempotent."""
-    from gitmem.importers import lumenflow_import
+    """Import memory, signals, tasks or issues of another tool, with their times. Idempotent: again, it adds what has changed."""
+    from gitmem.importers import beads, github, lumenflow_import
 
     from ..render import repository
 
-    found = lumenflow_import.import_folder(
-        at.store(long_lived=True),
-        at.caller(dry_run=dry_run),
-        os.path.join(at.folder, folder),
-        dry_run=dry_run,
-        typed=folder,
-    )
+    if source not in SOURCES or (report and source != "github"):
+        what = (
+            "Only issues of GitHub have --report"
+            if source in SOURCES
+            else f"Nothing imports {output.sanitize(source)[:60]}"
+        )
+        raise UsageError(
+            f"{what}. Nothing was written.",
+            hint=f"Choose from {', '.join(SOURCES)}.",
+            code="usage",
+            next=["gitmem import github --report" if report else "gitmem import beads"],
+        )
+    store, caller = at.store(long_lived=True), at.caller(dry_run=dry_run)
+    if source == "github":
+        found = github.import_issues(store, caller, place or github.LABEL, dry_run=dry_run, report=report)
+    else:
+        run = lumenflow_import.import_folder if source == "lumenflow" else beads.import_file
+        typed = place or "."
+        found = run(store, caller, os.path.join(at.folder, typed), dry_run=dry_run, typed=typed)
     at.answer(found, repository.imported)
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..calls.call_result import CallResult, TaskProgress
     from ..calls.worker import Function
     from ..history.overlap import Overlaps
-    from ..importers.lumenflow_import import Imported
+    from ..importers.imported import Imported
     from ..log.lines import LogEntry
     from ..log.local_log import Appended
     from ..signals.gate import Gate
@@ -383,6 +383,22 @@ class Log(Invocation):
         from ..importers import lumenflow_import
 
         return lumenflow_import.import_folder(self.store, self.caller, folder, dry_run=dry_run)
+
+    def import_beads(self, place: str, *, dry_run: bool = False) -> Imported:
+        """Import issues of beads from a file, or from a folder with it; see `importers.beads`."""
+        from ..importers import beads
+
+        return beads.import_file(self.store, self.caller, place, dry_run=dry_run)
+
+    def import_github(
+        self, label: str | None = None, *, dry_run: bool = False, report: bool = False
+    ) -> Imported:
+        """Import GitHub's issues with a label through `gh`, and report what became of them; see `importers.github`."""
+        from ..importers import github
+
+        return github.import_issues(
+            self.store, self.caller, label or github.LABEL, dry_run=dry_run, report=report
+        )
 
     @contextmanager
     def batch(self) -> Iterator[Batch]:
