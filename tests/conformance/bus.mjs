@@ -526,6 +526,8 @@ const OPERATIONS = {
 function checked(operation, body) {
   const found = {};
   if (typeof body !== "object" || body === null || Array.isArray(body)) throw new BadRequest("The body must be a JSON object.");
+  const other = Object.keys(body).find((name) => !Object.hasOwn(OPERATIONS[operation], name));
+  if (other) throw new Refused(`Unknown field: ${other}.`);
   for (const [name, type] of Object.entries(OPERATIONS[operation])) {
     const value = body[name] ?? undefined;
     const isTexts = Array.isArray(value) && value.every((each) => typeof each === TEXT);

@@ -132,6 +132,7 @@ def test_a_request_that_is_none_of_the_page_gets_a_sentence(tmp_path: Path) -> N
         with pytest.raises(OSError):
             posted(url, f"/try/{name}/1/start", " " * 10_000_000)
         assert posted(url, f"/try/{name}/1/end", '{"session": "sess-1"}')[0] == 409
+        assert posted(url, f"/try/{name}/1/start", '{"quorum": 2}')[0] == 409
         assert posted(url, f"/try/{name}/1/start", "{}")[0] == 200
 
 
