@@ -80,10 +80,10 @@ class MadeHere(Struct):
             each.seconds == seconds and each.action in MADE for some in self._read().values() for each in some
         )
 
-    def commits(self) -> list[str]:
-        """Return the commits, the newest first."""
-        known = self._read()
-        return sorted(known, key=lambda oid: -known[oid][-1].seconds)
+    def until(self, seconds: int) -> list[str]:
+        """Return the commits up to a second, the newest first."""
+        known = {oid: some[0].seconds for oid, some in self._read().items() if some[0].seconds <= seconds}
+        return sorted(known, key=lambda oid: -known[oid])
 
     def after(self, commit: str) -> set[str]:
         """Return the commits that were made after one in its worktree; none if it was not made here."""
@@ -447,12 +447,10 @@ def was_open(one: Presence, seconds: int) -> bool:
 
 LOCK = "commits"
 SECONDS = 5.0
-AT_ONCE = 200  # commits that are recorded in one entry
+AT_ONCE = 50  # commits that are recorded in one entry
 WAIT_SECONDS = 10  # for the note of the hook that runs after a commit
 STATE_MAX = 4_096
 ACTIVE_MICROS = 24 * 3600 * 1_000_000
-
-SEARCHES_MAX = 20  # for what a commit has squashed, in one look
 
 TICK = 20_000  # by which the times of files are behind, at most: kernels count them in ticks
 
@@ -714,7 +712,6 @@ class Rewrites(Struct):
     _others: Mapping[str, CommitFacts] | None = None
     _ranges: dict[tuple[str, str], Mapping[str, CommitFacts]] = {}
     _patches: dict[str, str] = {}
-    _searches: int = 0
 
     def of(self, at: int, *, is_session: bool = False) -> Origin:
         """Return the origin of the commit of an entry.
@@ -750,9 +747,8 @@ class Rewrites(Struct):
         new = self._facts[entry.new]
         begun = files.loose_tip(self._git_dir, "ORIG_HEAD") in new.parents
         is_over = any(each.action not in ("commit", "amend") for each in self._entries[at + 1 :])
-        if not (begun or is_over or new.subject == ranges.SQUASHED) or self._searches >= SEARCHES_MAX:
+        if not (begun or is_over or new.subject == ranges.SQUASHED):
             return
-        self._searches += 1
         begun = begun or (is_over and is_session)
         patch = self._patch_ids({entry.new: new}).get(entry.new)
         found: list[Range] = []

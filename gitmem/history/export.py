@@ -113,7 +113,7 @@ def _by_session(lines: Iterable[tuple[int, Any]]) -> Keys:
     """Return the lines of each session; a line of several, of which nobody knows whose it is, is left out."""
     found: Keys = {}
     for number, author in lines:
-        if len(author.made) == 1:
+        if len(author.made) == 1 and author.is_certain:
             found.setdefault(next(iter(author.made)), set()).add(number)
     return found
 

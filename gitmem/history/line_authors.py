@@ -32,10 +32,12 @@ class Author(Struct):
     Attributes:
         made: The records of the sessions, one for each.
         words: What other tools say.
+        is_certain: Whether each has written it; otherwise one of them, or somebody unknown.
     """
 
     made: dict[str, CommitLine] = {}
     words: list[Word] = []
+    is_certain: bool = True
 
 
 class LineAuthors:
@@ -74,9 +76,9 @@ class LineAuthors:
             self._store.db(), commit, self._here, committed=facts.committed, authored=facts.authored, patch_id=patch_id
         )  # fmt: skip
         words = self._tools.words(commit, path, numbers) if self._tools else {}
-        found = dict.fromkeys(numbers, Author(makers.made))
-        found |= {number: Author(makers.made, some) for number, some in words.items()}
         is_mixed = makers.is_rewrite and (len(makers.made) > 1 or not makers.is_whole)
+        found = dict.fromkeys(numbers, Author(makers.made, is_certain=not is_mixed))
+        found |= {number: Author(makers.made, some, not is_mixed) for number, some in words.items()}
         left = [number for number, each in found.items() if is_mixed or not (each.made or each.words)]
         some: dict[int, list[Author]] = {}
         for each in (
@@ -110,7 +112,7 @@ class LineAuthors:
             if patch is None:
                 return []
             begun = files.loose_tip(repo.git_dir, "ORIG_HEAD") == facts.parents[0]
-            seen = self._here.commits()
+            seen = [*sources, *self._here.until(facts.committed)]
             return ranges.find(
                 repo.git_dir,
                 commit,

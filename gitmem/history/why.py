@@ -260,7 +260,7 @@ class MakerRow(Outcome):
         evidence: `environment`, `output`, or `alone`, which is inferred.
         here: Whether this clone has recorded it; otherwise the writer says so.
         wu_id: The work unit of its task, else that of the session, as for claims.
-        lines: The ranges of lines that it wrote, of those that were asked about.
+        lines: The ranges of lines that it wrote, of those that were asked about; none where it is not known which of several did.
     """
 
     def __init__(self, db: sqlite3.Connection, line: CommitLine, lines: Sequence[int] = ()) -> None:
@@ -390,13 +390,15 @@ def story_of(
     made: dict[str, tuple[CommitLine, list[int]]] = {}
     for author, shown in rows:
         for session, line in author.made.items():
-            made.setdefault(session, (line, []))[1].extend(shown)
+            made.setdefault(session, (line, []))[1].extend(shown if author.is_certain else [])
     found.made_by = [MakerRow(db, line, sorted(shown)) for line, shown in made.values()]
     found.said = _said(store, rows)
     found.rewritten_by = [
         MakerRow(db, each) for session, each in makers.rewrote.items() if session not in made
     ]
-    found.is_whole = makers.is_whole or (bool(asked) and all(author.made for author, _ in rows))
+    found.is_whole = makers.is_whole or (
+        bool(asked) and all(each.made and each.is_certain for each, _ in rows)
+    )
     moment = (facts.authored if made else facts.committed) * SECOND + SECOND - 1
     _add_context(store, found, moment)
     found.now = _now(found)
