@@ -14,7 +14,7 @@ from gitmem.history import why
 from .people import Somebody, git, install_hook, store_at
 from .vendors import annotate, append, authorship, trace
 
-FILES, LINES = 8, 40
+FILES, LINES = 6, 40
 OURS, GIT_AI, TRACE, PERSON = "bohr", "cursor", "windsurf", "person"
 
 
@@ -101,10 +101,14 @@ class Town:
         for number in range(FILES):
             lines = (self.repo / f"f{number}").read_text().splitlines()
             named: dict[int, set[str]] = {at: set() for at in range(1, len(lines) + 1)}
-            for first in range(1, len(lines) + 1, 10):
-                last = min(first + 9, len(lines))
+            waiting = [(first, min(first + 23, len(lines))) for first in range(1, len(lines) + 1, 24)]
+            while waiting:
+                first, last = waiting.pop()
                 answer = why.why(store, f"f{number}:{first}-{last}", folder=str(self.repo))
-                assert answer.more == 0
+                if answer.more:  # it does not explain as many commits at once
+                    middle = (first + last) // 2
+                    waiting += [(first, middle), (middle + 1, last)]
+                    continue
                 for story in answer.commits:
                     rows = [(OURS, each.lines) for each in story.made_by]
                     rows += [(str(each.client), each.lines) for each in story.said]
