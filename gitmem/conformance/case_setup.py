@@ -109,6 +109,7 @@ def states(bus: Bus, signal_id: str) -> dict[str, str]:
     """Return the delivery state by reader. A second receipt of a reader fails the case."""
     receipts = bus.receipts(signal_id)
     found = {each["reader_identity"]: each["delivery_state"] for each in receipts}
+    assert {each["signal_id"] for each in receipts} <= {signal_id}
     assert len(found) == len(receipts), f"more than one receipt of a reader: {receipts}"
     return found
 

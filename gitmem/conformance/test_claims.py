@@ -73,4 +73,6 @@ def test_claims_in_two_places_contest_each_other(bus: FullBus) -> None:
         )
 
     there.unclaim(b, other["claim_id"])
-    assert not any(each["contested"] for each in there.claims())
+    for place in (there, bus):
+        place.exchange()
+        assert [(each["owner"], each["contested"]) for each in place.claims()] == [(A, False), (A, False)]

@@ -310,7 +310,7 @@ def test_a_counter_is_a_proposal_that_others_accept(bus: FullBus) -> None:
     found = bus.converged(counter)
 
     assert (found["converged"], found["agreed_on"], found["in_force"]) == (True, counter, [counter])
-    assert sorted(found["agreed"]) == [A, B, C]
+    assert (sorted(found["agreed"]), found["countered"]) == ([A, B, C], [])
     assert bus.converged(proposal.thread)["converged"]
 
 
@@ -464,6 +464,7 @@ def test_the_strongest_of_concurrent_decisions_counts(bus: FullBus) -> None:
     found = bus.converged(proposal.id)
 
     assert (found["converged"], found["agreed_on"], B in found["agreed"]) == (False, None, False)
+    assert states(bus, proposal.id)[B] == "rejected"
 
 
 def test_a_counter_of_somebody_who_was_not_asked_changes_nothing(bus: FullBus) -> None:
@@ -541,15 +542,54 @@ def test_an_ambiguous_counter_is_not_agreed_on(bus: FullBus) -> None:
 
 @needs("take")
 def test_an_ambiguous_signal_has_no_agreement(bus: FullBus) -> None:
-    """gitmem: “If an id has two contents, the thread is ambiguous: the id is listed, and the thread has not converged.”"""
+    """gitmem: “If the id of a proposal has two contents, the thread is ambiguous: the id is listed, and the thread has not converged.”"""
     proposal = Proposal(bus)
     for each in (proposal.b, proposal.c):
         proposal.answer(each, "AGREE")
     assert bus.converged(proposal.thread)["converged"]
-    bus.take(written(proposal.id, A, [B, C], "something else", intent="PROPOSE", thread_id=proposal.thread))
+    at = proposal.root["created_at"]
+    bus.take(
+        written(
+            proposal.id,
+            A,
+            [B, C],
+            "something else",
+            intent="PROPOSE",
+            thread_id=proposal.thread,
+            created_at=at,
+        )
+    )
     found = bus.converged(proposal.thread)
 
     assert (found["converged"], found["ambiguous"]) == (False, [proposal.id])
+
+
+@needs("take")
+@pytest.mark.parametrize("intent", ["AGREE", "REJECT"])
+def test_an_ambiguous_decision_is_none(bus: FullBus, intent: str) -> None:
+    """gitmem: “While the id of a party's decision has two contents, nothing is agreed on.”"""
+    proposal = Proposal(bus)
+    bus.take(decided(proposal.root, "sig-bbbb0001", B, intent, hours=-2))
+    for each in (proposal.b, proposal.c):
+        proposal.answer(each, "AGREE")
+    bus.take({**decided(proposal.root, "sig-bbbb0001", B, intent, hours=-1), "message": "another text"})
+    found = bus.converged(proposal.thread)
+
+    assert (found["converged"], found["ambiguous"]) == (False, ["sig-bbbb0001"])
+
+
+@needs("take")
+def test_an_answer_to_an_ambiguous_signal_is_on_no_proposal(bus: FullBus) -> None:
+    """gitmem: “A decision that answers an id with two contents is on no proposal; one that decides nothing itself hinders no agreement.”"""
+    proposal = Proposal(bus)
+    for text in ("a remark", "another one"):
+        bus.take({**decided(proposal.root, "sig-aaaa0001", A, "INFO", hours=-2), "message": text})
+    bus.take({**decided(proposal.root, "sig-bbbb0001", B, "AGREE", hours=-1), "reply_to": "sig-aaaa0001"})
+    proposal.answer(proposal.c, "AGREE")
+    assert bus.converged(proposal.thread)["pending"] == [B]
+    proposal.answer(proposal.b, "AGREE")
+
+    assert bus.converged(proposal.thread)["converged"]
 
 
 @needs("take")

@@ -47,6 +47,16 @@ def test_each_recipient_has_a_receipt_of_its_own(bus: FullBus) -> None:
     assert states(bus, sent) == {A: "delivered"}
 
 
+def test_a_receipt_is_of_one_signal(bus: FullBus) -> None:
+    """A2A.V1: “A receipt is of one signal: reading that leaves no receipt of another one.”"""
+    a, b = sessions(bus, A, B)
+    first = bus.send(b, "x", to=[A])["signal_id"]
+    bus.inbox(a)
+    second = bus.send(b, "y", to=[A])["signal_id"]
+
+    assert (states(bus, first), states(bus, second)) == ({A: "delivered"}, {})
+
+
 def test_a_broadcast_has_a_receipt_of_each_reader(bus: FullBus) -> None:
     """A2A.V1: “Each reader of a broadcast has a receipt, under its agent identity or else its session id.”"""
     a, b = sessions(bus, A, B)
@@ -124,6 +134,16 @@ def test_any_signal_of_the_thread_may_decide(bus: FullBus, intent: str, state: s
     bus.send(proposal.b, "so", reply_to=question["signal_id"], intent=intent)
 
     assert states(bus, proposal.id) == {B: state}
+
+
+def test_a_decision_promotes_no_other_signal_of_the_thread(bus: FullBus) -> None:
+    """gitmem: “A decision changes the receipts of its proposal and of the signal that it answers, and of no other signal of the thread.”"""
+    proposal = Proposal(bus)
+    remark = bus.send(proposal.a, "by the way", thread_id=proposal.thread)["signal_id"]
+    bus.inbox(proposal.b)
+    proposal.answer(proposal.b, "AGREE")
+
+    assert (states(bus, proposal.id), states(bus, remark)) == ({B: "acked"}, {B: "delivered"})
 
 
 def test_another_session_of_the_identity_may_decide(bus: FullBus) -> None:
@@ -214,8 +234,10 @@ def test_a_reply_marks_the_answered_signal_as_read(bus: FullBus) -> None:
     """gitmem: “A reply marks the signal that it answers as read.”"""
     a, b = sessions(bus, A, B)
     sent = bus.send(b, "x", to=[A])["signal_id"]
-    bus.send(a, "y", reply_to=sent)
+    reply = bus.send(a, "y", reply_to=sent)
+    (receipt,) = bus.receipts(sent)
 
+    assert receipt["read_at"] == reply["created_at"]
     assert (states(bus, sent), read(bus, a)) == ({A: "delivered"}, [[]])
 
 
@@ -237,6 +259,15 @@ def test_a_receipt_for_other_text_marks_nothing(bus: FullBus) -> None:
     )
 
     assert read(bus, a) == [["x"]]
+
+
+@needs("take")
+def test_a_reply_to_other_text_marks_nothing_as_read(bus: FullBus) -> None:
+    """gitmem: “A reply whose `answers_digest` matches no content of the answered signal leaves it unread.”"""
+    proposal = Proposal(bus)
+    bus.take(decided(proposal.root, "sig-aaaa1112", B, "INFO", answers_digest="0" * 64))
+
+    assert proposal.root["message"] in read(bus, proposal.b)[0]
 
 
 @needs("take")

@@ -13,6 +13,7 @@ def test_a_session_with_identity_is_addressed_by_it(bus: FullBus) -> None:
     a = bus.start(identity=A, name="Planck")
     b = session(bus, B)
 
+    assert (a["display_name"], a.get("agent_identity")) == ("Planck", A)
     assert bus.send(b, "by name", to=["Planck"])["recipients"] == [A]
     assert bus.send(b, "by session", to=[a["session_id"]])["recipients"] == [A]
     assert read(bus, a["session_id"]) == [["by name", "by session"]]
@@ -37,6 +38,15 @@ def test_an_identity_that_was_seen_is_an_address(bus: FullBus) -> None:
     assert bus.send(b, "while it is away", to=[A])["recipients"] == [A]
 
 
+@needs("take")
+def test_an_identity_that_has_written_is_an_address(bus: FullBus) -> None:
+    """gitmem: “An agent identity that has sent a signal is a valid recipient, even if no session has it.”"""
+    a = session(bus, A)
+    bus.take(written("sig-aaaa1111", B, [A], "from elsewhere"))
+
+    assert bus.send(a, "and back", to=[B])["recipients"] == [B]
+
+
 def test_an_identity_that_was_never_seen_is_refused(bus: FullBus) -> None:
     """gitmem: “An unknown identity is refused and nothing is written, unless the sender allows unknown identities.”"""
     a, b = sessions(bus, A, B)
@@ -44,6 +54,8 @@ def test_an_identity_that_was_never_seen_is_refused(bus: FullBus) -> None:
         bus.send(b, "misspelt", to=[f"{A}e"])
     with pytest.raises(Refused):
         bus.send(b, "nobody's name", to=["Nobody"])
+    with pytest.raises(Refused):
+        bus.send(b, "no identity", to=["Nobody"], allow_unseen=True)
 
     assert bus.send(b, "to come", to=["new:agent:here"], allow_unseen=True)["recipients"] == [
         "new:agent:here"
@@ -253,7 +265,8 @@ def test_the_same_key_is_the_same_signal(bus: FullBus) -> None:
     first, again = (bus.send(a, "once", to=[B], idempotency_key="k") for _ in range(2))
     other = bus.send(c, "once", to=[B], idempotency_key="k")
 
-    assert again["signal_id"] == first["signal_id"] != other["signal_id"]
+    assert [again[name] for name in ("signal_id", "created_at")] == [first["signal_id"], first["created_at"]]
+    assert other["signal_id"] != first["signal_id"]
     assert read(bus, b) == [["once", "once"]]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from ..agents import vocabulary
 from .adapter import FullBus, Refused, Task
-from .case_setup import A, B, C, needs, read, sessions
+from .case_setup import A, B, C, D, needs, read, sessions
 
 PACK = vocabulary.builtin()
 FIRST, SECOND, *_ = PACK.lifecycle_roles
@@ -57,6 +57,20 @@ def test_a_delegation_without_role_or_scope_requests_them(bus: FullBus, lack: st
     assert scope.get("paths", []) == ([] if lack == "paths" else PATHS)
 
 
+@needs("delegate", "role")
+def test_a_delegation_without_role_requests_that_of_its_addressee(bus: FullBus) -> None:
+    """gitmem: “A delegation that names no role requests the one that its addressee states, and nobody else's.”"""
+    a, b, c = sessions(bus, A, B, C)
+    bus.role(a, f"{SECOND}/{PROFILE}")
+    bus.role(b, f"{FIRST}/{OTHER}")
+    stated = bus.delegate(a, "do it", to=B, paths=PATHS)["requested_role"]
+    default = bus.delegate(a, "do it", to=C, paths=PATHS)["requested_role"]
+
+    assert stated is not None and default is not None
+    assert (stated["lifecycle_role"], stated["specialty_profile"]) == (FIRST, OTHER)
+    assert default["lifecycle_role"] == PACK.default_lifecycle.partition("/")[0]
+
+
 @needs("delegate")
 def test_a_delegation_reaches_its_addressee(bus: FullBus) -> None:
     """gitmem: “A delegation sends a signal to its addressee that asks for a decision; its `delegation_id` is the task's id.”"""
@@ -70,6 +84,17 @@ def test_a_delegation_reaches_its_addressee(bus: FullBus) -> None:
         "do it",
     )
     assert read(bus, c) == [[]]
+
+
+@needs("delegate", "role")
+def test_a_delegation_to_a_role_reaches_all_who_hold_it(bus: FullBus) -> None:
+    """gitmem: “A delegation to a role sends its signal to all others that hold the role.”"""
+    a, b, c, d = sessions(bus, A, B, C, D)
+    for each, role in ((a, ROLE), (b, ROLE), (c, ROLE), (d, f"{SECOND}/{OTHER}")):
+        bus.role(each, role)
+    asked(bus, a, f"role:{ROLE}")
+
+    assert read(bus, a, b, c, d) == [[], ["do it"], ["do it"], []]
 
 
 @needs("delegate", "role")
@@ -101,6 +126,7 @@ def test_a_task_is_for_its_addressee(bus: FullBus) -> None:
 
     assert shown(bus.task(task_id)) == ("submitted", None, None, False)
     assert shown(bus.work(b, task_id, "take")) == ("working", B, None, False)
+    assert not bus.task(task_id)["conflict"]
 
 
 @needs("delegate", "role")
@@ -187,6 +213,18 @@ def test_a_task_that_nobody_has_is_canceled_at_once(bus: FullBus) -> None:
         bus.work(b, task_id, "take")
 
     assert shown(bus.task(task_id)) == ("canceled", None, None, True)
+
+
+@needs("delegate")
+def test_a_cancellation_waits_for_the_holder(bus: FullBus) -> None:
+    """gitmem: “While somebody has a task, a cancellation waits until that one gives it back.”"""
+    a, b = sessions(bus, A, B)
+    task_id = asked(bus, a)
+    bus.work(b, task_id, "take")
+    bus.work(a, task_id, "cancel")
+    assert (bus.task(task_id)["state"], bus.task(task_id)["holder"]) == ("working", B)
+
+    assert bus.work(b, task_id, "release")["state"] == "canceled"
 
 
 @needs("delegate", "second")

@@ -21,7 +21,9 @@ def test_a_broadcast_does_not_show_to_its_sender(bus: FullBus) -> None:
     nobody = session(bus)
     bus.send(a, "said by a")
     bus.send(nobody, "said by nobody in particular")
+    again = session(bus, A)
 
+    assert messages(bus.inbox(again, mark=False)) == ["said by nobody in particular"]
     assert read(bus, a, nobody) == [["said by nobody in particular"], ["said by a"]]
     assert len(bus.inbox(b)) == 2
 
@@ -254,6 +256,16 @@ def test_an_inbox_is_read_in_the_order_of_writing(bus: FullBus) -> None:
         bus.send(b, text, to=[A])
 
     assert read(bus, a) == [["first", "second", "third"]]
+
+
+@needs("take")
+def test_an_inbox_is_read_in_the_order_of_writing_whatever_arrives_first(bus: FullBus) -> None:
+    """gitmem: “An inbox shows the oldest signal first, even if it arrives last.”"""
+    a, _ = sessions(bus, A, B)
+    for number in (2, 3, 1):
+        bus.take(written(f"sig-aaaa000{number}", B, [A], f"number {number}", hours=number - 4))
+
+    assert read(bus, a) == [["number 1", "number 2", "number 3"]]
 
 
 @needs("take")
