@@ -75,7 +75,7 @@ def with_vetoes(
 def _refusal(problem: str) -> UsageError:
     return UsageError(
         f"{problem} Nothing was written.",
-        hint="gitmem signal 'text' --intent propose --to A,B,C --need 2 --veto A",
+        hint="Such as --intent propose --to A,B,C --need 2 --veto A: two of the three, A among them.",
         code="bad-quorum",
         next=["gitmem signal --help"],
     )

@@ -145,12 +145,17 @@ class AgentActions:
         found = quorum.votes(quorum.lines_of(store)).values()
         own = agents(self.clone)
         open_ = [
-            (id, who) for each in found for id in sorted(each.proposals) for who in each.parties if who in own
+            (id, who, each.consents(who) == id)
+            for each in found
+            for id in sorted(each.proposals)
+            for who in each.parties
+            if who in own
         ]
         if not open_:
             return "nothing to vote on"
-        id, self.agent = self.random.choice(open_)
-        intent = self.random.choice(["AGREE"] * 6 + ["REJECT", "REJECT", "COUNTER"])
+        undecided = [each for each in open_ if not each[2]]
+        id, self.agent, has_agreed = self.random.choice(undecided or open_)
+        intent = self.random.choice(["AGREE"] * (0 if has_agreed else 8) + ["REJECT", "COUNTER"])
         sent = send.send(store, self._caller(store), self._text(), reply_to=id, intent=intent)
         return f"{sent.signal['signal_id']} {intent} {sent.commit}"
 
@@ -286,7 +291,7 @@ KINDS: list[tuple[str, int]] = [
 
 MEDDLED_WITH = [("propose_by_name", 3), ("ask", 6), ("work", 10), ("decide", 4)]
 FORGETTING = [("forget", 4), ("rewrite", 3)]
-VOTING = [("propose_to_some", 6), ("vote", 20), ("conclude", 10), ("sync", 10)]
+VOTING = [("propose_to_some", 5), ("vote", 50), ("conclude", 20), ("sync", 25)]
 
 
 def drawn(

@@ -120,7 +120,7 @@ def _live(world: World, random: Random, adversary: Adversary | None) -> None:
     if world.voting:
         _leave_one_offline(world, random, until)
     crowd = Crowd(world, hand, random)
-    for _ in range(random.randrange(20, 40) if world.voting else random.randrange(4, 18)):
+    for _ in range(random.randrange(30, 60) if world.voting else random.randrange(4, 18)):
         crowd.somebody(random.randrange(until))
     for _ in range(random.choice([0, 1, 2, 3, 4, 6])):
         crowd.rush(random.randrange(until))

@@ -130,6 +130,27 @@ def test_it_is_closed_until_all_agree_on_a_known_writers_proposal(
     assert opened.out.startswith("merge gate open: no open proposal on WU-7\nconverged: ")
 
 
+def test_it_opens_once_as_many_agree_as_the_proposal_needs(
+    anna: Person, bob: Person, eve: Person, job: Job
+) -> None:
+    """Who may veto among them; another one's REJECT keeps nothing closed."""
+    exchange(eve, anna)
+    he, she = f"human:bob@example.org@{bob.key}", f"human:anna@example.org@{eve.key}"
+    asked = anna.json("signal", "Merge WU-7?", "--to", f"{he},{she}", *MERGE, "--need", "1", "--veto", he)[
+        "signal"
+    ]
+    exchange(anna, bob, eve)
+    assert eve("reply", asked["signal_id"], "no", "--reject").status == 0
+    exchange(eve)
+    closed = job.check()
+    assert closed.status == 1 and "0 of 2 agreed, needs 1; waits for " in closed.out, closed
+    assert bob("reply", asked["signal_id"], "yes", "--agree").status == 0
+    exchange(bob)
+    opened = job.check()
+
+    assert opened.status == 0 and "1 of 2 agreed on" in opened.out, opened
+
+
 def test_a_strangers_proposal_neither_blocks_nor_lets_through(
     anna: Person, bob: Person, eve: Person, job: Job
 ) -> None:

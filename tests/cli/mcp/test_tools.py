@@ -108,6 +108,30 @@ def test_a_milestone_is_told_to_everybody(serve: Serve) -> None:
     within(talk)
 
 
+def test_a_model_says_how_many_have_to_agree(serve: Serve) -> None:
+    """A number and a list of names, as the schema declares them; the answer says what is missing."""
+
+    async def talk() -> None:
+        async with serve() as planck, serve() as curie, serve() as bohr:
+            for name, each in (("Planck", planck), ("Curie", curie), ("Bohr", bohr)):
+                await each.call_tool("session", {"name": name})
+            given = {"message": "Freeze?", "to": ["Curie"], "intent": "propose", "need": 1, "veto": "Bohr"}
+            asked = fields(await planck.call_tool("signal", given))["signal"]["signal_id"]
+            await curie.call_tool("signal", {"id": asked, "message": "yes", "agree": True})
+            found = fields(await planck.call_tool("converged", {"id": asked}))
+            assert (found["converged"], found["quorum"]["agreed"], len(found["quorum"]["waits_for"])) == (
+                False,
+                1,
+                1,
+            )
+            await bohr.call_tool("signal", {"id": asked, "message": "yes", "agree": True})
+            assert fields(await planck.call_tool("converged", {"id": asked}))["converged"]
+            refused = await planck.call_tool("signal", {**given, "need": 3})
+            assert refused.is_error and "`need` 3 is more than can agree: the proposal asks 2" in text(refused)
+
+    within(talk)
+
+
 def test_done_without_a_checkpoint_is_refused_by_the_gate(serve: Serve, shop: Path, git: Git) -> None:
     """A model gets the command that opens it, and no argument that passes it."""
     git("config", "gitmem.checkpointGate", "block", cwd=shop)
