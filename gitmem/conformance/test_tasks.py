@@ -60,7 +60,7 @@ def test_a_delegation_without_role_or_scope_requests_them(bus: FullBus, lack: st
 @needs("delegate", "role")
 def test_a_delegation_without_role_requests_that_of_its_addressee(bus: FullBus) -> None:
     """gitmem: “A delegation that names no role requests the one that its addressee states, and nobody else's.”"""
-    a, b, c = sessions(bus, A, B, C)
+    a, b, _ = sessions(bus, A, B, C)
     bus.role(a, f"{SECOND}/{PROFILE}")
     bus.role(b, f"{FIRST}/{OTHER}")
     stated = bus.delegate(a, "do it", to=B, paths=PATHS)["requested_role"]
