@@ -22,6 +22,15 @@ WRITTEN = {
     "compile_parser.py": ("cli/parser_table.py",),
     "compile_help.py": ("cli/help_text.py",),
     "compile_reference.py": ("docs/man/gitmem.1", "docs/reference/*.md", "docs/settings.md"),
+    "compile_plugins.py": (
+        ".agents/plugins/*.json",
+        ".claude-plugin/*.json",
+        ".pre-commit-hooks.yaml",
+        "gemini-extension.json",
+        "hooks/*.json",
+        "plugins/**/*.json",
+        "plugins/**/*.sh",
+    ),
 }
 
 

@@ -63,16 +63,23 @@ _KEYS = {"codex": "session_id", "cursor": "conversation_id", "cline": "taskId", 
 _ASKING = (events.TOOL, events.PROMPT, events.STOP)
 
 
-def script_text(client: str) -> str:
-    """Return the script for one of the clients of `events.EVENTS`; raise KeyError for another."""
+def script_text(client: str, *, in_plugin: bool = False) -> str:
+    """Return the script for one of the clients of `events.EVENTS`; raise KeyError for another.
+
+    Args:
+        in_plugin: Whether it comes with a plugin of the client, and so does nothing where `gitmem setup` has installed it.
+    """
     prompt = "by variable" if client in events.SESSION_VARIABLES else "by key"
     if not events.names(client, events.PROMPT):
         prompt = "none"
     left_out = {f"prompt {each}" for each in ("none", "by variable", "by key") if each != prompt}
     if client != "claude-code":
         left_out.add("claude-code")
+    if not in_plugin:
+        left_out.add("plugin")
     folder = events.FOLDER_VARIABLES.get(client)
     theirs = events.SESSION_VARIABLES.get(client)
+    usual, moved = f"${{HOME-}}/{CLIENTS[client].base}", clients.FOLDER_VARIABLES.get(client)
     values = {
         "CLIENT": client,
         "EVENT": "${0##*/}" if client == "cline" else "${1-}",  # its hooks have no arguments
@@ -86,8 +93,12 @@ def script_text(client: str) -> str:
         "KEY": _KEYS.get(client, ""),
         "KEPT": str(edited_paths.INPUTS_MAX),
         "BYTES": str(edited_paths.INPUT_MAX_BYTES),
+        "BASE": CLIENTS[client].base,
+        "USER": f"${{{moved}:-{usual}}}" if moved else usual,
     }
     script = "\n".join(part for name, part in script_parts().items() if name not in left_out)
+    if in_plugin:
+        script = script.replace("if repository; then", "if repository && ! is_set_up; then")
     for name, value in values.items():
         script = script.replace(f"@{name}@", value)
     return script

@@ -90,6 +90,15 @@ repository() {
   [ -d "$state" ]
 }
 
+#@ plugin
+# Return whether `gitmem setup` has installed this script, too, so that the client runs both.
+is_set_up() {
+  for each in "@FOLDER@" "$folder" "${common%/*}"; do
+    [ ! -r "$each/@BASE@/hooks/signal-received.sh" ] || return 0
+  done
+  [ -r "@USER@/hooks/signal-received.sh" ]
+}
+
 #@ wanted
 # Return whether $1 is a valid name of a session and of its files.
 is_name() {
