@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tools import compile_plugins
 
 from .conftest import NAMES, Repository
 
@@ -144,3 +147,38 @@ def test_a_deletion_is_guarded_by_lefthook(tools: Path, repository: Callable[...
     here.run("git", "rm", "--quiet", "a.txt")
 
     assert "claim" in here.run("git", "commit", "-m", "x", status=1)
+
+
+def test_pre_commit_takes_our_hooks_from_this_repository(
+    tools: Path, repository: Callable[..., Repository], tmp_path: Path
+) -> None:
+    """They stop what those of setup stop; where both are installed each asks gitmem once."""
+    here, source = repository(tools), tmp_path / "source"
+    wanted = compile_plugins.git_hooks()
+    for path in wanted:
+        (source / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(compile_plugins.ROOT / path, source / path)
+    for words in (("init", "--quiet"), ("add", "-A"), ("commit", "--quiet", "-m", "Hooks")):
+        here.run("git", "-C", str(source), *words)
+    (here.top / "a.txt").write_text("new")
+    here.run("git", "add", "a.txt")
+    tried = here.run("pre-commit", "try-repo", str(source), "gitmem-pre-commit", status=1)
+    assert "Ann claims a.txt" in tried
+    here.run("git", "reset", "--quiet", "--hard")
+    here.run("pre-commit", "try-repo", str(source), "gitmem-pre-push", "--hook-stage", "pre-push")
+
+    rev = here.run("git", "-C", str(source), "rev-parse", "HEAD").strip()
+    ids = "".join(f"      - id: gitmem-{name}\n" for name in NAMES[:2])
+    config = here.top / ".pre-commit-config.yaml"
+    config.write_text(f"repos:\n  - repo: {source}\n    rev: {rev}\n    hooks:\n{ids}")
+    here.run("pre-commit", "install", *(word for name in NAMES[:2] for word in ("--hook-type", name)))
+    committed(here)
+    for _ in range(2):
+        (here.top / "a.txt").write_text("new")
+        _, calls = here.do("git", "commit", "-m", "x", "a.txt", status=1, calls=False)
+        assert calls["gate --pre-commit"] == 1
+        here.run("git", "checkout", "--quiet", "HEAD", "a.txt")
+        _, calls = here.do("git", "push", "--quiet", "hub", "main", calls=False)
+        assert calls["gate --pre-push"] == 1
+        for name in NAMES[:2]:
+            here.run("gitmem", "setup", "--git", name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -117,6 +118,7 @@ class Codex(Client):
     def prepare(self, program: Path, work: Path, home: Path, env: Mapping[str, str], url: str) -> None:
         config = home / ".codex" / "config.toml"
         config.parent.mkdir(exist_ok=True)
+        known = config.read_text() if config.exists() else ""
         settings = f"""\
 model = "{self.model}"
 model_provider = "scripted"
@@ -135,9 +137,16 @@ enabled = false
 [projects."{work}"]
 trust_level = "trusted"
 """
+        settings += "".join(
+            re.findall(r"^\[(?:marketplaces|plugins)\..*\n(?:[^\[].*\n)*", known, re.MULTILINE)
+        )
         config.write_text(settings)
         for hook in hooks_of_codex(program, work, env):
-            settings += f'[hooks.state."{hook["key"]}"]\ntrusted_hash = "{hook["currentHash"]}"\n'
+            line, _, content = hook["currentHash"].partition(
+                "/"
+            )  # that of a plugin's hook also names what comes with it
+            settings += f'[hooks.state."{hook["key"]}"]\ntrusted_hash = "{line}"\n'
+            settings += f'trusted_content_hash = "{content}"\n' if content else ""
         config.write_text(settings)
 
     def arguments(self, prompt: str) -> Sequence[str]:
