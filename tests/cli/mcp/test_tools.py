@@ -127,7 +127,9 @@ def test_a_model_says_how_many_have_to_agree(serve: Serve) -> None:
             await bohr.call_tool("signal", {"id": asked, "message": "yes", "agree": True})
             assert fields(await planck.call_tool("converged", {"id": asked}))["converged"]
             refused = await planck.call_tool("signal", {**given, "need": 3})
-            assert refused.is_error and "`need` 3 is more than can agree: the proposal asks 2" in text(refused)
+            assert refused.is_error and "`need` 3 is more than can agree: the proposal asks 2" in text(
+                refused
+            )
 
     within(talk)
 
