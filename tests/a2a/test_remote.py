@@ -133,7 +133,7 @@ def test_i10_what_a_server_has_is_followed_after_the_call(
     assert (status, found["timed_out"]) == (6, True)
     external.script.released.set()
     status, found = say(caller, "task", "wait", id, "--timeout", "20s")
-    assert (status, found["message"]) == (0, "LATE"), found
+    assert (status, found["message"]) == (0, "LATE\n\nhalf"), found
     assert external.script.told == ["slow"]
     assert external.script.canceled == []
     _, shown = say(caller, "task", "show", id)
