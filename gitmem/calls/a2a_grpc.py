@@ -30,7 +30,6 @@ from .http_guard import (
     CONNECTIONS_MAX,
     END_SECONDS,
     HEAD_SECONDS,
-    HEADS_MAX_BYTES,
     NEEDED,
     RUNNING_MAX,
     TooManyRequestsError,
@@ -48,10 +47,10 @@ if TYPE_CHECKING:
 
 _OPTIONS = (
     ("grpc.so_reuseport", 0),  # else another process may share the port
-    ("grpc.max_receive_message_length", BODY_MAX_BYTES),
-    ("grpc.compression_enabled_algorithms_bitset", 1),  # none: what is small must not become large
-    ("grpc.max_metadata_size", HEADS_MAX_BYTES),
-    ("grpc.absolute_max_metadata_size", HEADS_MAX_BYTES),
+    (
+        "grpc.max_receive_message_length",
+        BODY_MAX_BYTES,
+    ),  # also of what was compressed; heads have at most 16 KiB
     ("grpc.max_concurrent_streams", RUNNING_MAX),
     ("grpc.max_allowed_incoming_connections", CONNECTIONS_MAX),
     ("grpc.max_connection_idle_ms", int(HEAD_SECONDS * 1_000)),

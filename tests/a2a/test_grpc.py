@@ -234,10 +234,54 @@ def test_what_http_refuses_is_refused(served: Local) -> None:
     assert written(served) == 0
 
 
-def test_a_message_that_is_compressed_is_refused(served: Local) -> None:
-    """A megabyte of zeros has a kilobyte on the wire."""
+def test_no_http_1_request_is_answered_there(served: Local) -> None:
+    """A browser sends one, whatever page it shows."""
+    with contextlib.suppress(httpx.TransportError):
+        url = f"http://{places(served)[0]}{SEND}"
+        headers = {"Authorization": f"Bearer {served.token}", "Content-Type": "application/grpc"}
+        assert httpx.post(url, content=b"\0\0\0\0\0", headers=headers, timeout=20).status_code >= 400
+    assert written(served) == 0
+
+
+@pytest.mark.deep
+def test_more_connections_than_the_limit_are_closed(served: Local) -> None:
+    host, _, port = places(served)[0].partition(":")
+    with contextlib.ExitStack() as stack:
+        opened = []
+        for _ in range(http_guard.CONNECTIONS_MAX + 20):
+            opened.append(stack.enter_context(socket.create_connection((host, int(port)))))
+            opened[-1].settimeout(0.1)
+
+        def is_closed(one: socket.socket) -> bool:
+            try:
+                while one.recv(1_000):
+                    pass
+            except TimeoutError:
+                return False
+            except OSError:
+                pass
+            return True
+
+        assert sum(map(is_closed, opened)) >= 20
+
+
+def test_where_grpc_can_not_be_served_http_goes_on_and_it_is_said(repo: Path) -> None:
+    found = Local(repo, grpc=("192.0.2.1", 4811))  # an address of no machine
+    try:
+        assert places(found) == []
+        assert [each.partition(":")[0] for each in found.said] == [
+            "prices is not served over gRPC", "taxes is not served over gRPC",
+        ]  # fmt: skip
+    finally:
+        found.close()
+
+
+def test_a_message_that_becomes_large_is_refused(served: Local) -> None:
+    """A megabyte of zeros has a kilobyte on the wire. So is a long head."""
     found = talk(lambda: refused(served, SEND, b"\0" * 1_000_000, compression=grpc.Compression.Gzip))
-    assert found[0] in ("UNIMPLEMENTED", "RESOURCE_EXHAUSTED", "INTERNAL"), found
+    assert found[0] == "RESOURCE_EXHAUSTED", found
+    long = talk(lambda: refused(served, SEND, metadata=(*bearer(served), ("x", "x" * 32_000))))
+    assert long[0] == "RESOURCE_EXHAUSTED", long
     assert written(served) == 0
 
 
