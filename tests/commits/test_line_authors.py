@@ -136,10 +136,8 @@ class Town:
         return found, odd
 
 
-@pytest.mark.parametrize(
-    ("commits", "seed"),
-    [(30, 1), pytest.param(500, 2, marks=pytest.mark.deep)],
-)
+@pytest.mark.deep
+@pytest.mark.parametrize(("commits", "seed"), [(30, 1), (500, 2)])
 def test_lines_of_a_rewritten_history_keep_who_wrote_them(commits: int, seed: int, repo: Path) -> None:
     """At least 98 of 100 lines of agents name whoever wrote them, of whichever tool; none names anybody else, and none of people an agent."""
     town = Town(repo, seed)
