@@ -214,7 +214,8 @@ def test_a_counter_with_a_quorum_of_its_own_changes_nothing(talk: Talk, repo: Pa
 def test_one_agent_with_two_addresses_counts_once(talk: Talk, repo: Path) -> None:
     """A root of another program names a session and its agent: one AGREE is one."""
     bohr = talk.sessions["Bohr"]
-    write(repo, [_line(need="2", recipients=["test:worker:bohr", bohr, "test:worker:curie"])])
+    curie = "test:worker:curie"
+    write(repo, [_line(need="2", recipients=["test:worker:bohr", bohr, curie], veto=[curie])])
     talk.agrees("Bohr", IDS[0])
     assert not talk.converged(IDS[0])["converged"]
     talk.agrees("Curie", IDS[0])
