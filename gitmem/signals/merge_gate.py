@@ -55,8 +55,8 @@ class MergeGate(Outcome, kw_only=True):
 
 
 def is_open(found: Converged) -> bool:
-    """Return whether a proposal still waits for somebody, or was agreed on by records that nobody has signed."""
-    return not found.is_settled or (found.converged and not found.verified)
+    """Return whether a proposal still waits for somebody. What nobody has signed can't answer what a writer has proposed."""
+    return not found.is_settled
 
 
 def check(store: Store, target: str, branch: str | None = None, *, wu: str | None = None) -> MergeGate:
