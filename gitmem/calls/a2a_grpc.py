@@ -172,8 +172,11 @@ async def _answer(method: Any, context: Any) -> None:
         await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "The message is not what this method takes.")
     if message is grpc.aio.EOF:
         await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "The request has no message.")
-    if not method.response_streaming:
-        await context.write(await method.unary_unary(message, context))
-        return
-    async for each in method.unary_stream(message, context):
-        await context.write(each)
+    try:
+        if not method.response_streaming:
+            await context.write(await method.unary_unary(message, context))
+            return
+        async for each in method.unary_stream(message, context):
+            await context.write(each)
+    except ValueError as error:  # of the adapters of 0.3
+        await context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"It is no such request: {str(error)[:200]}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,7 @@ from functools import partial
 
 from a2a.server.request_handlers.request_handler import RequestHandler, validate, validate_request_params
 from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes, create_rest_routes
+from a2a.server.routes.common import create_event_source_response
 from a2a.server.tasks import InMemoryTaskStore
 from a2a.types import (
     AgentCapabilities,
@@ -28,6 +30,7 @@ from a2a.types import (
     StringList,
 )
 from a2a.utils.constants import TransportProtocol
+from a2a.utils.error_handlers import rest_stream_error_handler
 from a2a.utils.errors import (
     InternalError,
     InvalidParamsError,
@@ -39,6 +42,9 @@ from a2a.utils.errors import (
 from a2a.utils.task import apply_history_length, validate_history_length, validate_page_size
 from starlette.applications import Starlette
 from starlette.routing import Mount, Route, Router
+
+# isort: split
+from a2a.compat.v0_3.rest_adapter import REST03Adapter  # which the routes must have imported before
 
 from ..agents import addressing, descriptions, lifecycle, presence, vocabulary
 from ..agents import caller as callers
@@ -61,8 +67,16 @@ from .http_guard import CARDS, Callers, Guard
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping, Sequence
-    from typing import Protocol, TypeVar
+    from collections.abc import (
+        AsyncGenerator,
+        AsyncIterator,
+        Callable,
+        Collection,
+        Iterator,
+        Mapping,
+        Sequence,
+    )
+    from typing import Any, Protocol, TypeVar
 
     from a2a import types
     from a2a.server.context import ServerCallContext
@@ -307,8 +321,47 @@ def _routes(handler: Handler) -> list[BaseRoute]:
             for route in create_agent_card_routes(handler.card, card_url=path, cache_control=_CACHE)
         ),
         # a tenant is below the binding's path, as in the requests of clients
-        Mount(REST, Router(create_rest_routes(handler, enable_v0_3_compat=True), redirect_slashes=False)),
+        Mount(REST, Router([*_OldRest(handler).all(), *create_rest_routes(handler)], redirect_slashes=False)),
     ]
+
+
+class _OldRest(REST03Adapter):
+    """REST of 0.3: that of the SDK begins its streams before it reads the request, and cuts those of a bad one without a word."""
+
+    def all(self) -> list[BaseRoute]:
+        """Return its routes."""
+        return [Route(path, answer, methods=[method]) for (path, method), answer in self.routes().items()]
+
+    async def _handle_request(self, method: Callable[..., Any], request: Request) -> Response:
+        async def answer(request: Request, context: ServerCallContext) -> Any:
+            with _understood():
+                return await method(request, context)
+
+        answered: Response = await super()._handle_request(answer, request)
+        return answered
+
+    @rest_stream_error_handler
+    async def _handle_streaming_request(self, method: Callable[..., Any], request: Request) -> Response:
+        events = method(request, self._context_builder.build(request))
+        with _understood():
+            first = await anext(events, None)
+
+        async def texts() -> AsyncIterator[str]:
+            if first is not None:
+                yield json.dumps(first)
+            async for each in events:
+                yield json.dumps(each)
+
+        return create_event_source_response(texts())
+
+
+@contextlib.contextmanager
+def _understood() -> Iterator[None]:
+    """Raise InvalidParamsError for what the SDK can't take over from a request of 0.3."""
+    try:
+        yield
+    except ValueError as error:
+        raise InvalidParamsError(message=f"It is no request of A2A 0.3: {str(error)[:200]}") from error
 
 
 def _dated(card: Route) -> Route:

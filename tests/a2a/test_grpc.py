@@ -197,13 +197,19 @@ def test_a_request_without_a_valid_token_is_refused(served: Local, metadata: Any
         ("/lf.a2a.v1.A2AService/Nothing", b"", "UNIMPLEMENTED"),
         ("/x/y", b"", "UNIMPLEMENTED"),
         ("/a2a.v1.A2AService/SendMessage", b"\xff", "INVALID_ARGUMENT"),
+        (
+            "/a2a.v1.A2AService/SendMessage",
+            b"\x0a\x07\x0a\x01m\x20\x01\x2a\x00",
+            "INVALID_ARGUMENT",
+        ),  # an empty part
     ],
 )
 def test_what_is_no_request_has_a_status_and_writes_nothing(
     served: Local, method: str, content: bytes, code: str
 ) -> None:
     """The gateway goes on."""
-    found = talk(lambda: refused(served, method, content))
+    metadata = bearer(served) if "/lf." in method else bearer(served)[:1]  # the version
+    found = talk(lambda: refused(served, method, content, metadata))
     assert (found[0], bool(found[1]), "Traceback" in found[1]) == (code, True, False), found
     assert written(served) == 0
     assert httpx.get(f"{served.url}/.well-known/agent-card.json").status_code == 200

@@ -86,6 +86,40 @@ def test_rest_answers_below_v1(local: Local, answering: Callable[..., Log]) -> N
     assert refused.status_code == 401
 
 
+def test_rest_streams_below_v1(local: Local, answering: Callable[..., Log]) -> None:
+    answering()
+    given = {"Authorization": f"Bearer {local.token}"}
+    said = {"messageId": "m-1", "role": "ROLE_USER", "content": [{"text": "hello"}]}
+    answer = httpx.post(
+        f"{local.url}/rest/v1/message:stream", json={"message": said}, headers=given, timeout=20
+    )
+    found = [json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: ")]
+    assert [next(iter(each)) for each in found] == ["task", "statusUpdate", "artifactUpdate", "statusUpdate"]
+
+
+@pytest.mark.parametrize("way", ["send", "stream"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        None, 5, {}, {"messageId": "m", "role": "ROLE_USER", "content": [{}]},
+        {"messageId": "m", "role": "ROLE_USER", "content": [{"text": "x" * 70_000}]},
+        {"messageId": "m", "role": "ROLE_USER", "taskId": "task-none", "content": [{"text": "x"}]},
+    ],
+)  # fmt: skip
+def test_rest_refuses_what_it_does_not_understand_in_a_stream_too(
+    local: Local, way: str, said: object
+) -> None:
+    """With a status and a sentence, instead of a stream that ends without a word."""
+    given = {"Authorization": f"Bearer {local.token}"}
+    url = f"{local.url}/rest/v1/message:{way}"
+    answer = httpx.post(url, json={"message": said}, headers=given, timeout=20)
+    assert answer.status_code in (400, 404), answer.text
+    assert answer.json()["error"]["message"]
+    asked = httpx.get(f"{local.url}/rest/v1/tasks/task-x?historyLength=x", headers=given)
+    assert asked.status_code == 400, asked.text
+    assert written(local) == 0
+
+
 def test_a_question_is_answered_in_the_same_task(local: Local, answering: Callable[..., Log]) -> None:
     answering()
     asked = ask(local, "message/send", message("ask me", "tck-input-required")).json()["result"]
