@@ -10,7 +10,6 @@ from contextlib import contextmanager
 
 import pytest
 
-from gitmem.agents import waking
 from tests.real_clients.desk import Desk, until
 from tests.real_clients.model import Model, Play, serving
 from tests.real_clients.terminal import Shown, terminal
@@ -106,30 +105,28 @@ def test_a_busy_agent_gets_it_at_a_tool_boundary(desk: Callable[..., Desk], name
 
 @pytest.mark.parametrize("name", WAKERS)
 def test_an_ended_client_is_not_woken(desk: Callable[..., Desk], name: str) -> None:
-    """Its window was closed: the signal waits, and nothing says that somebody was woken."""
+    """Its window was closed, and what went on without one was ended: the signal waits, and nothing says that somebody was woken."""
     there = desk(name)
     with opened(there):
         to = session_of(there)
-    there.signal(f"{NEWS}.", to)
+    there.clear()
+    sent = there.gitmem("signal", f"{NEWS}.", "--to", to, cwd=there.away, session=there.peer)["signal"]
     time.sleep(2)
 
-    (stage,) = there.gitmem("receipts", there.gitmem("log", "--limit", "1")["records"][-1]["signal_id"])[
-        "stages"
-    ]
+    (stage,) = there.gitmem("receipts", sent["signal_id"])["stages"]
     assert (stage["woken_at"], stage["shown_at"]) == (None, None)
 
 
 def test_a_resumed_claude_code_is_woken(desk: Callable[..., Desk]) -> None:
-    """In its new process, as the same agent; the answer of a loop ends after some wakes."""
+    """In its new process, under its new session."""
     there = desk("claude-code")
     with opened(there):
-        to = session_of(there)
+        before = session_of(there)
     with opened(there, arguments=["--continue", "Begin now."]) as (model, shown):
-        assert session_of(there) == to
-        there.signal(f"{NEWS}.", to)
+        there.signal(f"{NEWS}.", session_of(there))
+        assert session_of(there) != before
         assert until(lambda: len(model.asked) == 2), b"".join(shown)[-3000:]
         assert f"{NEWS}." in model.asked[-1].text
-    assert waking.WAKES_MAX == 5
 
 
 @pytest.mark.parametrize("accepts", [False, True])
