@@ -55,10 +55,12 @@ def session_of(there: Desk) -> str:
 
 
 def word_of_its_user(there: Desk) -> None:
-    """As if somebody had typed something: else nobody is woken more than some times."""
-    for path in (there.work / ".git" / "gitmem" / "wakes").glob("sess-*"):
-        if not path.name.endswith(".lock"):
-            path.unlink()
+    """As if somebody had typed something: else nobody is woken more than some times. The prompt of a wake is no word."""
+    state = there.work / ".git" / "gitmem"
+    (wakes,) = (path for path in (state / "wakes").glob("sess-*") if path.suffix != ".lock")
+    woken = int(wakes.read_text().split()[0]) / 1e6
+    assert all(path.stat().st_mtime < woken for path in (state / "turns").glob("*.word"))
+    wakes.unlink()
 
 
 @pytest.mark.parametrize("name", WAKERS)
