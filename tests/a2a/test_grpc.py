@@ -291,18 +291,21 @@ def test_a_message_that_becomes_large_is_refused(served: Local) -> None:
     assert written(served) == 0
 
 
-def test_a_caller_has_one_limit_over_http_and_grpc(served: Local, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_caller_has_one_limit_over_http_and_grpc(served: Local) -> None:
     """Also requests whose message does not come count."""
-    monkeypatch.setattr(http_guard, "RUNNING_MAX", 2)
+    callers, own = served.guard._callers, bearer(served)
+    caller = callers.find([own[0][1]])
+    assert caller is not None
+    callers._running[caller] = http_guard.RUNNING_MAX - 2  # as many streams of it are open
 
     async def job() -> None:
         async with channel_of(served) as channel:
             silent = channel.stream_stream(SEND)
-            begun = [silent(metadata=bearer(served)) for _ in range(2)]
-            while sum(served.guard._callers._running.values()) < len(begun):
+            begun = [silent(metadata=own) for _ in range(2)]
+            while callers._running[caller] < http_guard.RUNNING_MAX:
                 await asyncio.sleep(0.01)
             code, said = await refused(served, SEND, request("x").SerializeToString())
-            assert (code, "2 requests" in said) == ("RESOURCE_EXHAUSTED", True)
+            assert (code, f"{http_guard.RUNNING_MAX} requests" in said) == ("RESOURCE_EXHAUSTED", True)
             async with httpx.AsyncClient(
                 headers={"Authorization": f"Bearer {served.token}", "A2A-Version": "1.0"}
             ) as http:
