@@ -232,14 +232,17 @@ def _add_memories(run: IssueRun, memories: list[tuple[int, Given]]) -> None:
     for number, given in memories:
         counts["read"] += 1
         key, value = str(given.get("key")), given.get("value")
-        fields = {
-            "id": ids.keyed_id("mem", TRACKER.sender, key), "type": "note", "lifecycle": "project", "content": value,
-            "sender_identity": "beads:import:memory", "metadata": {"beads": key},
-        }  # fmt: skip
         try:
+            fields = {
+                "id": ids.keyed_id("mem", TRACKER.sender, key), "type": "note", "lifecycle": "project", "content": value,
+                "sender_identity": "beads:import:memory", "metadata": {"beads": key},
+            }  # fmt: skip
             line = records.line("node", at, fields, allow_secret=run.allow_secret)
         except UsageError as error:
             run.bad("memories", number, error.message)
+            continue
+        except UnicodeEncodeError:
+            run.bad("memories", number, "its key is no text")
             continue
         counts["repeated"] += str(fields["id"]) in every
         every[str(fields["id"])] = number, value, line

@@ -13,6 +13,8 @@ from functools import partial
 
 from ..errors import RemoteError, UsageError
 from ..git import processes
+from ..git.config import scrubbed
+from ..log.lock import Lock
 from ..outcome import command
 from ..text.addresses import words_of
 from ..text.sanitize import sanitize
@@ -84,7 +86,7 @@ def import_issues(
     run = IssueRun(store, found, TRACKER, "issue")
     for each in given:
         number = each.get("number") if isinstance(each, dict) else None
-        run.read(number if isinstance(number, int) else 0, partial(_issue, each))
+        run.read(number if isinstance(number, int) and 0 < number < 10**12 else 0, partial(_issue, each))
     run.settle()
     if len(given) == ISSUES_MAX:
         found.remark(
@@ -96,7 +98,14 @@ def import_issues(
     if not dry_run:
         write_lines(store, caller, found, run.lines, TRACKER.title)
     if report:
-        _report(store, hub, run, again, dry_run=dry_run)
+        lock = Lock(os.path.join(store.repo.state, "github.lock"))
+        if lock.take():  # else both would look before either tells
+            with lock:
+                _report(store, hub, run, again, dry_run=dry_run)
+        else:
+            found.warnings.append(
+                f"Another process of this clone tells GitHub now. `{again}` tells what is left."
+            )
     found.warnings += filter(None, [caller.remark])
     found.next = next_commands(found, again, "gitmem task list --open")
     return found
@@ -174,7 +183,7 @@ class GitHub:
             )
             is_out = done.code == 4 or "gh auth login" in done.err
             raise _failed(
-                f"gh {args[0]} {args[1]} failed: {sanitize(said)[:ERROR_MAX].rstrip('.')}",
+                f"gh {args[0]} {args[1]} failed: {sanitize(scrubbed(said))[:ERROR_MAX].rstrip('.')}",
                 "Run `gh auth login`, then again."
                 if is_out
                 else "Run `gh issue list` in this folder: it must work there first.",

@@ -125,10 +125,18 @@ def _look(store: Store, found: MergeGate, file: Signers) -> None:
     for thread_id, proposed in threads.items():
         others = [id for id, sender in proposed.items() if sender not in known]
         fold = cache.of(thread_id) if len(others) < len(proposed) else None
-        if fold is not None and any(
-            _counts(each, fold, known, found.wu_ids) for each in fold.proposals.values()
-        ):
-            found.proposals.append(Converged(thread_id, fold, names, None))
+        counted = (
+            [each for each in fold.proposals.values() if _counts(each, fold, known, found.wu_ids)]
+            if fold
+            else []
+        )
+        if fold is not None and counted:
+            found.proposals.append(one := Converged(thread_id, fold, names, None))
+            if _is_overruled(fold, counted, known):
+                one.converged = False
+                found.warnings.append(
+                    f"{thread_id}: enough agree to the proposal of a writer that {sanitize(found.target)} does not name, but not who proposed another one."
+                )
         elif others and len(found.uncounted) == UNCOUNTED_MAX:
             found.more += 1
         elif others and (record := records.read_kind("signal", line := mailbox.line_of(db, others[0]))):
@@ -143,6 +151,15 @@ def _counts(each: ThreadSignal, fold: FoldedThread, known: Collection[str], unit
         and fold.ended(each.id) != "withdrawn"
         and any(is_on(each, fold.root, unit) for unit in units)
     )
+
+
+def _is_overruled(fold: FoldedThread, counted: Sequence[ThreadSignal], known: Collection[str]) -> bool:
+    """Return whether a stranger's proposal is agreed on without a known writer who has proposed another one: `need` of a stranger."""
+    agreed = fold.agreed_on
+    if agreed is None or agreed.record["sender_identity"] in known:
+        return False
+    agreeing = fold.agreeing(agreed.id)
+    return not all(any(map(each.is_by, agreeing)) for each in counted)
 
 
 def _signers(store: Store, remote: str, target: str) -> Signers:

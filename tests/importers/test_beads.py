@@ -232,11 +232,12 @@ def test_hostile_lines_cost_themselves(store: Store, where: Path) -> None:
         issue("bd-5", dependencies=["x"]), issue("bd-6", description="\ud800"), {"id": ["x"]}, {"_type": "memory", "key": "a", "value": 7},
         issue("bd-7", title="\x1b[2J\u202e", custom={"deep": [[1]]}, priority="high", labels="one"),
         issue("bd-8", description="ä" * 50_000, junk="y" * 200_000), issue("bd-9", priority=4, comments=[]),
+        {"_type": "memory", "key": "\ud800", "value": "x"},
     )  # fmt: skip
     found = bring(store)
     assert counts(found) == {"read": 16, "imported": 3, "bad": 13}
-    assert counts(found, "memories") == {"read": 1, "bad": 1}
-    assert sorted(each.line for each in found.problems) == list(range(1, 15))
+    assert counts(found, "memories") == {"read": 2, "bad": 2}
+    assert sorted(each.line for each in found.problems) == [*range(1, 15), 18]
     assert all(each.file == "issues.jsonl" and each.reason for each in found.problems)
     assert any("seems to contain" in each.reason for each in found.problems), found.problems
     assert TOKEN not in str(found.as_json())

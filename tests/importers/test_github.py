@@ -13,6 +13,7 @@ import pytest
 from gitmem.errors import RemoteError, UsageError
 from gitmem.importers import github
 from gitmem.importers.imported import Imported
+from gitmem.log.lock import Lock
 from gitmem.records.ids import keyed_id
 from gitmem.store import Store
 from gitmem.work import task_list, task_work
@@ -202,6 +203,20 @@ def test_two_clones_do_not_both_tell(store: Store, gh: Gh, tmp_path: Path, clock
     assert "close" in gh.told()
 
 
+def test_two_processes_of_a_clone_do_not_both_tell(store: Store, gh: Gh) -> None:
+    """Both would look before either tells."""
+    gh.has(issue(1))
+    bring(store)
+    take(store)
+    other = Lock(os.path.join(store.repo.state, "github.lock"))
+    assert other.take()
+    with other:
+        found = bring(store, report=True)
+    assert (gh.told(), "Another process" in found.warnings[0]) == ("", True)
+    bring(store, report=True)
+    assert gh.told().count("Bohr") == 1
+
+
 def test_a_name_calls_nobody_on_github(store: Store, gh: Gh) -> None:
     """It stands in a span of code, which it cannot end."""
     gh.has(issue(1))
@@ -222,6 +237,7 @@ def test_a_name_calls_nobody_on_github(store: Store, gh: Gh) -> None:
         ("echo 'To get started, run:  gh auth login' >&2; exit 4", "gh issue list failed: To get started"),
         ("printf 'no git remotes\\033[2J\\n' >&2; exit 1", r"gh issue list failed: no git remotes\\u001b"),
         ("exit 7", "gh issue list failed: exit status 7"),
+        ("echo 'no access to https://me:ghp_x@github.com/a' >&2; exit 1", "no access to https://github.com/a"),
         ("read answer && echo \"$answer\"", "gh issue list failed: exit status 1"),
         ("sleep 60", "gh did not end within 0.5 seconds and was stopped"),
         ("kill -9 $$", "gh issue list failed"),

@@ -151,6 +151,26 @@ def test_it_opens_once_as_many_agree_as_the_proposal_needs(
     assert opened.status == 0 and "1 of 2 agreed on" in opened.out, opened
 
 
+def test_a_strangers_quorum_does_not_overrule_a_known_writers_counter(
+    anna: Person, bob: Person, eve: Person, job: Job
+) -> None:
+    """She asks for one of two, and the other one is hers, too; Anna can still agree."""
+    exchange(eve, bob, anna)
+    both = f"human:bob@example.org@{bob.key},human:anna@example.org@{anna.key}"
+    asked = eve.json("signal", "Merge WU-7?", "--to", both, *MERGE, "--need", "1")["signal"]["signal_id"]
+    exchange(eve, anna, bob)
+    assert anna("reply", asked, "Not so", "--counter").status == 0
+    assert bob("reply", asked, "yes", "--agree").status == 0
+    exchange(anna, bob)
+
+    closed = job.check()
+
+    assert closed.status == 1 and "not who proposed another one" in closed.out, closed
+    assert anna("reply", asked, "yes", "--agree").status == 0
+    exchange(anna)
+    assert job.check().status == 0
+
+
 def test_a_strangers_proposal_neither_blocks_nor_lets_through(
     anna: Person, bob: Person, eve: Person, job: Job
 ) -> None:
