@@ -365,9 +365,7 @@ def gate(found: Gate) -> list[str]:
 
 def merge_gate(found: MergeGate) -> list[str]:
     """Return whether the merge gate is open, and the proposals."""
-    from gitmem.signals.merge_gate import is_open
-
-    waiting = sum(map(is_open, found.proposals))
+    waiting = len(found.waiting)
     word = paint("merge gate open", "good") if found.open else paint("merge gate closed", "bad")
     about = f" on {', '.join(map(plain, found.wu_ids))}" if found.wu_ids else ""
     return block(

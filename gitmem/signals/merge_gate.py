@@ -39,6 +39,7 @@ class MergeGate(Outcome, kw_only=True):
         target: The branch whose `.gitmem/signers` says whose proposals count.
         wu_ids: The work units; none if the branch's name has none of the log.
         proposals: The threads with a proposal that counts, those that are open first.
+        waiting: The ids of those that are open.
         uncounted: Proposals of other writers, agreed on or not, the oldest first.
         more: How many further ones of these there are.
     """
@@ -48,22 +49,18 @@ class MergeGate(Outcome, kw_only=True):
     branch: str | None
     wu_ids: list[str]
     proposals: list[Converged] = []
+    waiting: list[str] = []
     uncounted: list[Proposal] = []
     more: int = 0
     warnings: list[str] = []
     next: list[str] = []
 
 
-def is_open(found: Converged) -> bool:
-    """Return whether a proposal still waits for somebody. What nobody has signed can't answer what a writer has proposed."""
-    return not found.is_settled
-
-
 def check(store: Store, target: str, branch: str | None = None, *, wu: str | None = None) -> MergeGate:
     """Check whether a proposal on the work unit of a branch is open. Write nothing.
 
-    A thread counts while a known writer's PROPOSE or COUNTER on the work unit stands in it, which only that writer can withdraw; whether it is agreed on
-    `threads.Converged` says.
+    A thread counts while a known writer's PROPOSE or COUNTER on the work unit stands in it, which only that writer can withdraw. It is open until a proposal
+    is agreed on, a stranger's also by these writers; or until the tasks that theirs name are taken or have ended.
 
     Args:
         target: The branch to merge into, as the usual remote has it.
@@ -94,12 +91,11 @@ def check(store: Store, target: str, branch: str | None = None, *, wu: str | Non
             f"{what} names no work unit of the log, so no proposal is on it; --wu names one."
         )
     _look(store, found, file)
-    found.proposals.sort(key=lambda each: not is_open(each))
-    waiting = list(filter(is_open, found.proposals))
-    found.open, found.next = (
-        not waiting,
-        [command("gitmem", "thread", each.thread_id) for each in waiting[:3]],
-    )
+    found.proposals.sort(key=lambda each: each.thread_id not in found.waiting)
+    found.open = not found.waiting
+    found.next = [
+        command("gitmem", "thread", each.thread_id) for each in found.proposals[: len(found.waiting)][:3]
+    ]
     add_lost_records(store, found)
     return found
 
@@ -132,11 +128,12 @@ def _look(store: Store, found: MergeGate, file: Signers) -> None:
         )
         if fold is not None and counted:
             found.proposals.append(one := Converged(thread_id, fold, names, None))
-            if _is_overruled(fold, counted, known):
-                one.converged = False
-                found.warnings.append(
-                    f"{thread_id}: enough agree to the proposal of a writer that {sanitize(found.target)} does not name, but not who proposed another one."
-                )
+            if not _is_agreed(fold, counted, known) and not all(each.settled for each in counted):
+                found.waiting.append(thread_id)
+                if one.is_settled:
+                    found.warnings.append(
+                        f"{thread_id}: what a writer proposed that {sanitize(found.target)} names is open all the same, until that writer agrees or withdraws it."
+                    )
         elif others and len(found.uncounted) == UNCOUNTED_MAX:
             found.more += 1
         elif others and (record := records.read_kind("signal", line := mailbox.line_of(db, others[0]))):
@@ -153,13 +150,13 @@ def _counts(each: ThreadSignal, fold: FoldedThread, known: Collection[str], unit
     )
 
 
-def _is_overruled(fold: FoldedThread, counted: Sequence[ThreadSignal], known: Collection[str]) -> bool:
-    """Return whether a stranger's proposal is agreed on without a known writer who has proposed another one: `need` of a stranger."""
+def _is_agreed(fold: FoldedThread, counted: Sequence[ThreadSignal], known: Collection[str]) -> bool:
+    """Return whether a proposal is agreed on: a stranger's, who says how many have to agree, also by the known writers who have proposed another one."""
     agreed = fold.agreed_on
     if agreed is None or agreed.record["sender_identity"] in known:
-        return False
+        return agreed is not None
     agreeing = fold.agreeing(agreed.id)
-    return not all(any(map(each.is_by, agreeing)) for each in counted)
+    return all(any(map(each.is_by, agreeing)) for each in counted)
 
 
 def _signers(store: Store, remote: str, target: str) -> Signers:

@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 import yaml
 
+from gitmem import records
+
 from ..hazards.conftest import Said
 from .conftest import Machine, git
 from .test_continuation import Person
@@ -165,7 +167,7 @@ def test_a_strangers_quorum_does_not_overrule_a_known_writers_counter(
 
     closed = job.check()
 
-    assert closed.status == 1 and "not who proposed another one" in closed.out, closed
+    assert closed.status == 1 and "is open all the same" in closed.out, closed
     assert anna("reply", asked, "yes", "--agree").status == 0
     exchange(anna)
     assert job.check().status == 0
@@ -214,6 +216,27 @@ def test_who_is_asked_can_not_end_it_by_another_proposal(anna: Person, bob: Pers
     exchange(anna)
     found = job.check()
     assert (found.status, found.out.count('not counted: "Later"')) == (0, 1), found
+
+
+def test_a_task_that_ended_does_not_settle_what_another_has_proposed(
+    anna: Person, bob: Person, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who is asked answers by a proposal that names a task of his own."""
+    asked = ask(anna, bob)
+    exchange(anna, bob)
+    task = bob.json("delegate", "x", "--to", f"human:bob@example.org@{bob.key}")["task"]["task_id"]
+    assert bob("task", "cancel", task).status == 0
+    make = records.line
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            records,
+            "line",
+            lambda kind, at, fields, **more: make(kind, at, {**fields, "task_id": task}, **more),
+        )
+        assert bob("reply", asked["signal_id"], "Or this", "--counter").status == 0
+    exchange(bob)
+    found = job.check()
+    assert found.status == 1 and "is open all the same" in found.out, found
 
 
 def test_only_the_file_of_the_target_branch_counts(anna: Person, bob: Person, eve: Person, job: Job) -> None:
