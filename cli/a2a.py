@@ -199,7 +199,7 @@ NOT_SENT = "The server does not have it yet; gitmem task wait sends it."
 
 def is_url(agent: str) -> bool:
     """Return whether a call names a server instead of agents of the log."""
-    return agent.strip().lower().startswith(("https://", "http://"))
+    return "://" in agent
 
 
 class ServerTask(Struct):

@@ -169,7 +169,8 @@ def why(
         from gitmem.history import export as exports
 
         made = exports.export(at.store(), target, export, folder=at.folder)
-        at.answer(made, render.exported)
+        if at.json or made.commits:  # without any the output is empty, for a file of such lines
+            at.answer(made, render.exported)
         if not at.json:
             output.note(made.remarks)
         return

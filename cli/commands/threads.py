@@ -206,6 +206,11 @@ def gate(
 ) -> int:
     """Exit 1 while signals to you on a work unit are unread or need your AGREE or REJECT, or others claim PATH."""
     if paths or anyway is not None or pre_commit:
+        if ci or pre_push:
+            raise UsageError(
+                "--ci and --pre-push check signals: they take no PATH, --anyway or --pre-commit. Nothing was checked.",
+                code="usage",
+            )
         from .claims import guard
 
         return guard(at, paths or [], anyway, pre_commit=pre_commit)

@@ -142,16 +142,26 @@ def _in_force(found: Standing) -> str:
 
 
 def _quorum(found: Standing) -> str:
-    """Return how many agree of how many who have to, and for whom it waits in any case; "" if all have to."""
+    """Return how many agree of how many who have to, and who stops it or has to answer in any case; "" if all have to."""
     quorum = found.quorum
     if quorum is None:
         return ""
-    names = {each.identity: each.display_name for each in found.recipients}
-    waits = [
-        f"{plain(names.get(each) or each)}{' (veto)' if each in quorum.veto else ''}"
-        for each in quorum.waits_for
+    names = {
+        each: f"{plain(name or each)}{' (veto)' if each in quorum.veto else ''}"
+        for each, name in ((one.identity, one.display_name) for one in found.recipients)
+    }
+    rejecting = [each.identity for each in found.recipients if each.decision == "reject"]
+    are_few = quorum.of - len(rejecting) < quorum.need  # then whoever rejects stops it, not only a veto
+    said = {
+        "rejected by": [each for each in rejecting if are_few or each in quorum.waits_for],
+        "waits for": [each for each in quorum.waits_for if each not in rejecting],
+    }
+    whom = [
+        f"{what} {first_of([names.get(each, plain(each)) for each in who], RECIPIENTS)}"
+        for what, who in said.items()
+        if who
     ]
-    return f"{quorum.count_text}; waits for {first_of(waits, RECIPIENTS)}" if waits else quorum.count_text
+    return "; ".join([quorum.count_text, *whom])
 
 
 def _proposal(each: Proposal) -> str:
@@ -372,7 +382,7 @@ def merge_gate(found: MergeGate) -> list[str]:
         f"{word}: {plural(waiting, 'open proposal') if waiting else 'no open proposal'}{about}",
         [line for each in found.proposals for line in converged(each)],
         [
-            f"not counted: {_proposal(each)}, {plain(each.by)}: {plain(found.target)} does not name its writer"
+            f"not counted: {_proposal(each)}: {plain(found.target)} does not name its writer for {plain(each.by)} in .gitmem/signers"
             for each in found.uncounted
         ],
         rest(found.more, "proposal that does not count", then=""),

@@ -110,7 +110,7 @@ def read(folder: str, session_id: str) -> Door | None:
 def says(door: Door | None) -> str:
     """Return whether a session is woken, and by what or why not, in words."""
     answer = ask(door)
-    return f"yes, by {DOORS[door.client][0]}" if door is not None and answer == READY else f"no: {answer}"
+    return f"yes, by {DOORS[door.client][0]}" if door is not None and answer == READY else f"no, {answer}"
 
 
 def ask(door: Door | None, line: str = "", *, is_idle: bool = True, seconds: float = SECONDS) -> str:

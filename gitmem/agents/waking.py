@@ -45,7 +45,7 @@ STEP_SECONDS = 5.0
 STOP = "stop"
 LINE = "A gitmem message waits for you: "
 _LINE = LINE + "{id}{more}. A hook shows it with this turn; if none does, run `gitmem inbox`."
-SPENT = f"no: woken {WAKES_MAX} times since somebody typed something to it"
+SPENT = f"no, woken {WAKES_MAX} times since somebody typed something to it"
 
 
 class Wake(Struct):

@@ -243,7 +243,8 @@ class RemoteAgent:
         try:
             return asyncio.run(self._run(task))
         except (A2AError, httpx.HTTPError, OSError, ValueError, TimeoutError) as error:
-            raise RemoteError(f"{type(error).__name__}: {error}") from error
+            said = str(error).partition("\nFor more information")[0]  # httpx adds a page about HTTP
+            raise RemoteError(said or type(error).__name__) from error
         finally:
             self._idle.set()
 

@@ -100,7 +100,7 @@ def find_file(place: str, worktree: str | None) -> str:
         UsageError: There is none (`nothing-to-import`), or it is a link that leads out of the repository (`link`).
     """
     shown = sanitize(os.path.normpath(place))[:200]
-    hint = "`bd export -o issues.jsonl` writes one; of another branch, `git show BRANCH:.beads/issues.jsonl > issues.jsonl` does."
+    hint = "`bd export -o issues.jsonl` writes one; of another branch, `git show BRANCH:.beads/issues.jsonl > issues.jsonl` does; then import that file."
     names = [os.path.join(place, name) for name in FILES] if os.path.isdir(place) else [place]
     path = next(filter(os.path.lexists, names), None)
     if path is None:

@@ -192,7 +192,13 @@ class GitHub:
 
 
 def _failed(what: str, hint: str) -> RemoteError:
-    return RemoteError(f"{what}. What was imported and told before is kept.", hint=hint, code="gh-failed")
+    """Return the error about gh; the command to run next is the first one of the hint."""
+    return RemoteError(
+        f"{what}. What was imported and told before is kept.",
+        hint=hint,
+        code="gh-failed",
+        next=hint.split("`")[1:2],
+    )
 
 
 def _issue(given: object) -> Issue:

@@ -479,7 +479,10 @@ class Signal(Record):
         "With `need`: those recipients who have to agree in any case.",
         default=(),
         head="{} may veto",
-        option=Option("With --need: recipients without whose AGREE it is not agreed on.", metavar="A,B"),
+        option=Option(
+            "With --need: recipients, also without --to, without whose AGREE it is not agreed on.",
+            metavar="A,B",
+        ),
     )
     interrupt_class: Annotated[ShortLine, written(INTERRUPTS)] = optional(
         "How urgent it is.",

@@ -25,7 +25,7 @@ class SignalFieldOptions(ReplyFieldOptions):
     Attributes:
         intent: INFO, PROPOSE, COUNTER, AGREE or REJECT.
         need: How many recipients of a PROPOSE have to agree (default: all).
-        veto: With --need: recipients without whose AGREE it is not agreed on.
+        veto: With --need: recipients, also without --to, without whose AGREE it is not agreed on.
         interrupt: Urgency: advisory or priority.
         wu: Work unit: WU-123, #123 or fix-login.
         initiative: Initiative.

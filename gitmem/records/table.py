@@ -241,7 +241,7 @@ HEAD: dict[str, str] = {
 OPTIONS: dict[str, tuple[str, str, str, bool]] = {
     'intent': ('intent', 'INFO, PROPOSE, COUNTER, AGREE or REJECT.', 'INTENT', True),
     'need': ('need', 'How many recipients of a PROPOSE have to agree (default: all).', 'N', True),
-    'veto': ('veto', 'With --need: recipients without whose AGREE it is not agreed on.', 'A,B', True),
+    'veto': ('veto', 'With --need: recipients, also without --to, without whose AGREE it is not agreed on.', 'A,B', True),
     'interrupt': ('interrupt_class', 'Urgency: advisory or priority.', 'CLASS', False),
     'requires_ack': ('requires_ack', 'Ask for AGREE or REJECT.', '', True),
     'idempotency_key': ('idempotency_key', 'Repeating a signal with the same key and content records nothing new.', 'K', False),

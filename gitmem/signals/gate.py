@@ -322,8 +322,11 @@ def _no_unit() -> UsageError:
     )
 
 
-def unnamed_unit(store: Store, wu: str) -> UsageError | None:
+def unnamed_unit(store: Store, wu: str, *, ci: bool = False) -> UsageError | None:
     """Return the error about a work unit that no record names; None if one does.
+
+    Args:
+        ci: Whether it is for CI, which has no session.
 
     Raises:
         UsageError: `bad-work-unit`.
@@ -337,11 +340,13 @@ def unnamed_unit(store: Store, wu: str) -> UsageError | None:
     known = similar(unit_key(wu), session_view.units(store.db(), COMPARED_MAX))
     return UsageError(
         session_view.not_named(wu),
-        hint="Check its spelling. To name a new one, set it for your session.",
+        hint="Check its spelling."
+        if ci
+        else "Check its spelling. To name a new one, set it for your session.",
         code="unknown-work-unit",
         suggestions=known,
         next=[
-            *(command("gitmem", "gate", "--wu", each) for each in known[:1]),
-            command("gitmem", "session", "set", "--wu", wu),
+            *(command("gitmem", "gate", *(["--ci"] if ci else []), "--wu", each) for each in known[:1]),
+            "gitmem sync" if ci else command("gitmem", "session", "set", "--wu", wu),
         ],
     )

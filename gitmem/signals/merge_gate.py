@@ -79,17 +79,19 @@ def check(store: Store, target: str, branch: str | None = None, *, wu: str | Non
             code="no-log",
             next=["gitmem sync"],
         )
-    if wu is not None and (unnamed := unnamed_unit(store, wu)):
+    if wu is not None and (unnamed := unnamed_unit(store, wu, ci=True)):
         raise unnamed
     units = [wu] if wu is not None else session_view.units_of_checkout(store, branch)
     found = MergeGate(
         target=f"{remote}/{target}", branch=branch or store.branch(), wu_ids=units, warnings=file.sentences()
     )
     if not units:
-        what = f"The branch {sanitize(found.branch)}" if found.branch else "No branch is checked out, which"
-        found.warnings.append(
-            f"{what} names no work unit of the log, so no proposal is on it; --wu names one."
+        what = (
+            f"The branch {sanitize(found.branch)} names no work unit of the log"
+            if found.branch
+            else "No branch is checked out"
         )
+        found.warnings.append(f"{what}, so no proposal is on it; --wu names a work unit.")
     _look(store, found, file)
     found.proposals.sort(key=lambda each: each.thread_id not in found.waiting)
     found.open = not found.waiting

@@ -85,6 +85,16 @@ def test_all_that_a_server_says_is_the_result(calling: Callable[..., Any], resul
     assert (status, found["state"], found["message"]) == (0, "completed", said), found
 
 
+def test_a_server_that_does_not_answer_or_no_url_of_one_is_a_sentence(repo: Path) -> None:
+    """Without the names of classes."""
+    words = ("--as", "human:person@example.org", "call")
+    said = in_process.gitmem(*words, "http://127.0.0.1:1/", "Right?", cwd=repo)
+    assert said.returncode == 1
+    assert b"http://127.0.0.1:1/" in said.stdout and b"ResolutionError" not in said.stdout
+    said = in_process.gitmem(*words, "ftp://127.0.0.1/", "Right?", cwd=repo)
+    assert said.returncode == 2 and b"The URL of an agent is https://" in said.stdout + said.stderr
+
+
 @pytest.mark.parametrize(
     ("result", "state", "said"),
     [

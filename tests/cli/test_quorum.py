@@ -65,6 +65,7 @@ def test_whoever_is_not_needed_any_more_owes_nothing(talk: Talk) -> None:
     talk.says("Dirac", "reply", root, "no", "--reject")
     refused = talk.converged(root)
     assert refused["refused"] and not any("--wait" in each for each in refused["next"])
+    assert "1 of 3 agreed, needs 1; rejected by Dirac (veto): " in talk("Ada", "converged", root).out
     talk.agrees("Dirac", root)
 
     assert talk.converged(root)["converged"]

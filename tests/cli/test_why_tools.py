@@ -192,7 +192,9 @@ def test_exported_lines_are_read_again_by_either_tools_form(shop: Path, run: Run
 
 def test_an_export_of_what_no_session_made_writes_nothing(shop: Path, run: Run) -> None:
     commit(shop, "a.py", TEXT, "lines")
-    assert "nothing to export" in run("why", "a.py", "--export", "git-ai").err
+    for form in ("git-ai", "agent-trace"):
+        said = run("why", "a.py", "--export", form)
+        assert "nothing to export" in said.err and not said.out  # an empty file of JSON lines
     assert git(shop, "for-each-ref", "refs/notes") == ""
     for words in (("a.py", "--export", "csv"), ("HEAD", "--export", "git-ai")):
         said = run("why", *words, "--json")

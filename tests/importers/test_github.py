@@ -250,7 +250,7 @@ def test_another_gh_is_a_sentence(store: Store, gh: Gh, script: str, says: str) 
     gh.does(script)
     with pytest.raises(RemoteError, match=says) as caught:
         bring(store, seconds=0.5 if "sleep" in script else 20.0)
-    assert caught.value.hint
+    assert caught.value.hint and [each[:3] for each in caught.value.next] == ["gh "]
     assert "\x1b" not in caught.value.message
     assert bodies(store) == before
 

@@ -90,7 +90,7 @@ def test_an_ended_session_is_not_woken(
     until = time.monotonic() + 5
     while doors.started(int(codex["GITMEM_CLIENT_PROCESS"])) and time.monotonic() < until:
         time.sleep(0.01)
-    assert "wakes: no: its client does not run" in run("roster").out
+    assert "wakes: no, its client does not run" in run("roster").out
     tell("quartz", session)
     run(*COMMIT, GITMEM_COMMIT_AFTER="0")
     hook("codex", "SessionEnd", THREAD, env=codex)
