@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 import yaml
 
-from gitmem import records
+from gitmem.records.ids import new_id
 
+from ..cli.test_agreement import write
 from ..hazards.conftest import Said
 from .conftest import Machine, git
 from .test_continuation import Person
@@ -226,14 +227,15 @@ def test_a_task_that_ended_does_not_settle_what_another_has_proposed(
     exchange(anna, bob)
     task = bob.json("delegate", "x", "--to", f"human:bob@example.org@{bob.key}")["task"]["task_id"]
     assert bob("task", "cancel", task).status == 0
-    make = records.line
+    counter = {
+        "signal_id": new_id("sig", bob.key), "thread_id": asked["thread_id"], "reply_to": asked["signal_id"], "intent": "COUNTER",
+        "message": "Or this", "sender_identity": "human:bob@example.org", "recipients": [asked["sender_identity"]],
+        "task_id": task,
+    }  # fmt: skip
     with monkeypatch.context() as patch:
-        patch.setattr(
-            records,
-            "line",
-            lambda kind, at, fields, **more: make(kind, at, {**fields, "task_id": task}, **more),
-        )
-        assert bob("reply", asked["signal_id"], "Or this", "--counter").status == 0
+        for name, value in bob.user.env.items():
+            patch.setenv(name, value)
+        write(bob.repo, [counter])
     exchange(bob)
     found = job.check()
     assert found.status == 1 and "is open all the same" in found.out, found
