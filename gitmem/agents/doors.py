@@ -36,6 +36,7 @@ NOT_NOTED = "its client has none that is known here; a session that began before
 ENDED = "its client does not run"
 OTHER = "its client shows another conversation"
 FOREIGN = "another process than its client answers"
+LATE = "it did not answer in time"  # perhaps it was told
 
 
 class Door(Struct):
@@ -127,6 +128,8 @@ def ask(door: Door | None, line: str = "", *, is_idle: bool = True, seconds: flo
         return "the folder of its client is not this user's alone"
     try:
         return DOORS[door.client][1](door, line, is_idle, seconds)
+    except TimeoutError:
+        reason = LATE
     except OSError as error:
         reason = error.strerror or "it does not answer"
     except (ValueError, RecursionError):
@@ -276,7 +279,9 @@ def _codex(door: Door, line: str, is_idle: bool, seconds: float) -> str:
     try:
         code, _, error = processes.communicate(child, b"", PROGRAM_TIMES * seconds, OUTPUT_MAX)
     except (TimeoutError, processes.OutputTooLargeError):
-        return f"`codex queue` did not end within {PROGRAM_TIMES * seconds:g} seconds, or said too much"
+        return (
+            f"`codex queue` did not end within {PROGRAM_TIMES * seconds:g} seconds, or said too much: {LATE}"
+        )
     finally:
         processes.kill(child)
     said = processes.summary_line(error.decode("utf-8", "replace"))[:200]

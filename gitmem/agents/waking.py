@@ -3,7 +3,7 @@
 The committer does so as it starts, when the signal is durable, and so does a sync, for what it brings. The client is told one line that names
 the signal and never has its text: a hook of the turn that follows shows that. A session is woken once for a signal, at most once
 a minute, and at most `WAKES_MAX` times until somebody types something to it; only by writers who are this user or known to it. A
-failed try is none. That a session was woken is known here alone; it is no receipt. Below the state folder
+failed try is none, unless its client was perhaps told: that counts, and is repeated. That a session was woken is known here alone; it is no receipt. Below the state folder
 
 - `wakes/<session id>`: a row for each wake: its time, that of the user's last prompt before, and the signals. Two locks are beside them;
 - `turns/<process>`: written by hooks of the client that is this process: the kind of its last event. `turns/<process>.word` is touched
@@ -114,8 +114,9 @@ class Waker:
             turn = Turn(self.state, door.pid)
             more = f" (and {len(new) - 1} more)" if new[1:] else ""
             answer = self._ask(door, _LINE.format(id=new[0], more=more), is_idle=turn.is_over(now))
-            if answer == doors.WOKEN:
-                _write(self.state, session.session_id, [*rows, Wake(now, word, new)])
+            if answer == doors.WOKEN or answer.endswith(doors.LATE):
+                ids = new if answer == doors.WOKEN else []  # else another try names them
+                _write(self.state, session.session_id, [*rows, Wake(now, word, ids)])
             # The client has run its last hook, and does not say yet that the turn is over.
             return (
                 SECOND if answer == doors.BUSY and turn.is_over(now) and turn.age(now) < 5 * SECOND else None

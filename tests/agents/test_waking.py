@@ -212,6 +212,31 @@ def test_a_failed_try_is_none(store: Store, clients: Clients, planck: Agent, cur
     assert clients.woken() == [id]
 
 
+def test_a_client_that_was_perhaps_told_is_told_again_but_not_without_end(
+    store: Store, clients: Clients, planck: Agent, curie: Agent
+) -> None:
+    """A program that takes the line and does not end would get it with each commit."""
+    id = str(curie.session.session_id)
+    clients.answers[id] = f"`codex queue` can't be used: {doors.LATE}"
+    tries: list[Door | None] = []
+
+    def ask(door: Door | None, line: str = "", *, is_idle: bool = True) -> str:
+        tries.append(door)
+        return clients.ask(door, line, is_idle=is_idle)
+
+    clients.clock.forward(SECOND)
+    tell(planck, curie)
+    for _ in range(3):
+        waking.begin(store, ask)
+    assert len(tries) == 1
+    for _ in range(waking.WAKES_MAX + 2):
+        clients.clock.forward(2 * MINUTE)
+        waking.begin(store, ask)
+
+    assert len(tries) == waking.WAKES_MAX
+    assert list(waking.woken(store)) == []
+
+
 @pytest.mark.parametrize(
     ("kind", "ago", "expected"),
     [
