@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from bisect import bisect_left, bisect_right
+from itertools import islice
 from typing import NamedTuple
 
 from .. import local_files
@@ -35,6 +36,8 @@ AI, HUMAN, KINDS = "ai", "human", ("ai", "human", "mixed", "unknown")
 NOTE_MAX = 4 * 1024 * 1024
 TREE_MAX = 8 * 1024 * 1024  # of one level of a notes ref
 FILES_MAX, FILE_MAX = 20, 16 * 1024 * 1024  # of each file the end
+ALL_FILES_MAX = 64 * 1024 * 1024  # of all files together
+ROWS_MAX = 2_000  # records about one commit
 SPANS_MAX = 20_000  # of one note about one file
 MISSING_MAX = 500
 WORDS_MAX = 5  # about a whole commit
@@ -152,12 +155,15 @@ class OtherTools:
     def _read(self, tool: str, commit: str, path: str | None) -> list[Claim]:
         note = self.note(tool, commit)
         rows = self._records().get(commit, []) if tool == AGENT_TRACE else []
+        if len(rows) > ROWS_MAX:
+            self._remark(
+                f"{tool} has {len(rows):,} records about {commit[:12]}: only the last {ROWS_MAX:,} are read."
+            )
+            rows = rows[-ROWS_MAX:]
         found: list[Claim] = []
         for data in [*rows, *([note] if note is not None else [])]:
             try:
                 some, outside = (_authorship if tool == GIT_AI else _trace)(data, commit, path)
-                if sum(len(ranges) for ranges, _ in some) > SPANS_MAX:
-                    raise LeftOutError(f"it has more than {SPANS_MAX:,} ranges of one file")
             except (ValueError, RecursionError) as error:
                 self._leave_out(tool, commit, error)
                 continue
@@ -179,11 +185,17 @@ class OtherTools:
         """Return the lines of agent-trace's files by the commit that they name."""
         if self._lines is None:
             self._lines = {}
+            left = ALL_FILES_MAX
             for path in self._files[:FILES_MAX]:
-                data, start = read_tail(path, FILE_MAX)
+                if not left:
+                    self._remark(f"{FOLDER} is large: only {ALL_FILES_MAX >> 20} MiB of it are read.")
+                    break
+                most = min(FILE_MAX, left)
+                data, start = read_tail(path, most)
+                left -= len(data)
                 if start:
                     self._remark(
-                        f"{FOLDER}/{sanitize(os.path.basename(path))} is large: only its last {FILE_MAX >> 20} MiB are read."
+                        f"{FOLDER}/{sanitize(os.path.basename(path))} is large: only its last {most >> 20} MiB are read."
                     )
                 for line in data.split(b"\n"):
                     named = _REVISION.search(line)
@@ -273,6 +285,7 @@ def _authorship(data: bytes, commit: str, path: str | None) -> tuple[list[Claim]
     head, metadata = parse_authorship(data)
     found: list[Claim] = []
     name, outside = "", ""
+    left = SPANS_MAX
     for line in head:
         if not line.startswith("  "):
             name = line[1:-1] if len(line) > 1 and line[0] == line[-1] == '"' else line
@@ -281,8 +294,16 @@ def _authorship(data: bytes, commit: str, path: str | None) -> tuple[list[Claim]
         key, _, ranges = line[2:].partition(" ")
         word = _word(key, metadata, commit) if is_inside(name) and path in (None, name) else None
         if word is not None:
-            found.append(([] if path is None else list(spans(ranges)), word))
+            some = [] if path is None else list(islice(spans(ranges), left + 1))
+            left -= max(1, len(some))
+            _check(left)
+            found.append((some, word))
     return found, outside
+
+
+def _check(left: int) -> None:
+    if left < 0:
+        raise LeftOutError(f"it has more than {SPANS_MAX:,} ranges of one file")
 
 
 def parse_authorship(data: bytes) -> tuple[list[str], dict[str, Any]]:
@@ -358,7 +379,8 @@ def _trace(data: bytes, commit: str, path: str | None) -> tuple[list[Claim], str
                 outside = outside or _text(name) or "(none)"
             elif path in (None, name):
                 for talk in map(_dict, _list(file.get("conversations"))):
-                    found += _of_talk(talk, client, commit)
+                    found += islice(_of_talk(talk, client, commit), SPANS_MAX + 1)
+                    _check(SPANS_MAX - len(found))
     return found if path is not None else [([], word) for _, word in found], outside
 
 

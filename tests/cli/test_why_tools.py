@@ -286,6 +286,20 @@ def test_odd_files_and_refs_of_other_tools_stop_no_answer(shop: Path, run: Run, 
     assert "agent-trace says: written by windsurf" in said and "traces.jsonl is large" in said
 
 
+def test_many_records_cost_no_more_than_what_is_read(shop: Path, run: Run) -> None:
+    """Of a commit, of all files together, and of a note; the last ones count."""
+    made = commit(shop, "a.py", TEXT, "lines")
+    where = append(shop, *[trace(made, "a.py", [(1, 1)])] * (other_tools.ROWS_MAX + 1))
+    assert "only the last 2,000 are read" in run("why", "a.py:1").out
+    for number in range(5):
+        with open(where.with_name(f"a{number}.jsonl"), "wb") as file:
+            file.truncate(other_tools.FILE_MAX)
+    said = run("why", "a.py:1").out
+    assert "agent-trace says" not in said and "only 64 MiB of it are read" in said
+    annotate(shop, made, authorship(made, {"a.py": ",".join(["1"] * 20_001)}))
+    assert "more than 20,000 ranges" in run("why", "a.py:1").out
+
+
 def test_texts_of_other_tools_are_shown_as_data(shop: Path, run: Run) -> None:
     made = commit(shop, "a.py", TEXT, "lines")
     annotate(
