@@ -404,7 +404,7 @@ def test_a_door_is_noted_for_its_user_alone(tmp_path: Path) -> None:
     for bad in ({"folder": "/a\nb"}, {"session": "a\0b"}, {"pid": 0}, {"client": "another"}):
         doors.note(str(folder), ID, one, time.time())
         doors.note(str(folder), ID, Program(tmp_path, "exit 0").door(**bad), time.time())
-        assert doors.read(str(folder), ID) is None and doors.says(None).startswith("no: ")
+        assert doors.read(str(folder), ID) is None and doors.says(None).startswith("no, ")
 
 
 @pytest.mark.parametrize(
