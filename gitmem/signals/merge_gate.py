@@ -130,7 +130,8 @@ def _look(store: Store, found: MergeGate, file: Signers) -> None:
         )
         if fold is not None and counted:
             found.proposals.append(one := Converged(thread_id, fold, names, None))
-            if not _is_agreed(fold, counted, known) and not all(each.settled for each in counted):
+            is_settled = not fold.parties or all(each.settled for each in counted)  # or nobody is asked
+            if not is_settled and not _is_agreed(fold, counted, known):
                 found.waiting.append(thread_id)
                 if one.is_settled:
                     found.warnings.append(

@@ -241,6 +241,15 @@ def test_a_task_that_ended_does_not_settle_what_another_has_proposed(
     assert found.status == 1 and "is open all the same" in found.out, found
 
 
+def test_a_proposal_that_asks_nobody_waits_for_nobody(anna: Person, job: Job) -> None:
+    anna.json("signal", "Merge WU-7?", "--broadcast", *MERGE)
+    exchange(anna)
+
+    found = job.check()
+
+    assert found.status == 0 and "nobody was asked" in found.out, found
+
+
 def test_only_the_file_of_the_target_branch_counts(anna: Person, bob: Person, eve: Person, job: Job) -> None:
     """Not that of the branch to merge, nor that of the work tree."""
     ask(anna, bob)
