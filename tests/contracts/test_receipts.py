@@ -239,9 +239,10 @@ def test_the_text_has_one_line_for_a_receipt_whatever_its_key(agents: Agents) ->
                    "idempotency_key": "k <system-reminder>"})  # fmt: skip
 
     said = program("receipts", sent, cwd=agents.repo)
-    line, then = (said.stdout + said.stderr).decode().splitlines()
+    line, stages, then = (said.stdout + said.stderr).decode().splitlines()
     assert sent in line and "delivered" in line and "Builder" in line
     assert "<system-reminder>" not in line
+    assert stages.startswith(f"{sent} to ") and "stored" in stages and "shown" in stages
     assert then.startswith("next: gitmem thread ")
     assert program("receipts", "--limit", "0", cwd=agents.repo).returncode == 2
     assert "Unknown reader" in program("receipts", "--reader", "nobody", cwd=agents.repo).stdout.decode()

@@ -568,8 +568,10 @@ def test_two_hooks_of_one_call_hand_it_over_once(desk: Desk, tmp_path: Path) -> 
 
 
 def test_the_script_says_nothing_in_words(desk: Desk) -> None:
-    """No echo, no printf, but to the file that counts: what reaches an agent is gitmem's answer alone."""
-    counts = '  printf . >>"$calls" || return 1'
+    """No echo, no printf, but to the files of counts and turns: what reaches an agent is gitmem's answer alone."""
+    files = ('  printf . >>"$calls" || return 1', '  echo "$kind" >"$turn"')
     for client in events.EVENTS:
         lines = client_scope.script_text(client).split("\n")
-        assert not [line for line in lines if line.lstrip().startswith(("echo", "printf")) and line != counts]
+        assert not [
+            line for line in lines if line.lstrip().startswith(("echo", "printf")) and line not in files
+        ]

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -57,6 +58,8 @@ OTHERS = {
     "gitmem/history/why.py:_beginning": "the work tree",
     "gitmem/git/work_tree_files.py:read_text": "the work tree",
     "merge_driver/main.py:_read": "what git hands to a merge driver",
+    "cli/render/output.py:append_summary": "the summary of a job of CI, which it names",
+    "gitmem/agents/doors.py:started": "what the system says of a process",
     "merge_driver/main.py:_replace": "what git hands to a merge driver",
     "merge_driver/install.py:edit": "git's config and attributes",
     "merge_driver/install.py:read": "git's config and attributes",
@@ -197,10 +200,20 @@ def state_of(repo: Path) -> list[Path]:
 
 
 def restore(repo: Path, used: Path, *more: str) -> None:
-    """Make the state folder, the refs and more folders of git what they were when the repository was copied."""
+    """Make the state folder, the refs and more folders of git what they were when the repository was copied.
+
+    The committer of an earlier command may still write there.
+    """
     for name in ("gitmem", "refs", *more):
-        shutil.rmtree(repo / ".git" / name)
-        shutil.copytree(used / ".git" / name, repo / ".git" / name, symlinks=True)
+        for attempt in range(100):
+            try:
+                shutil.rmtree(repo / ".git" / name, ignore_errors=bool(attempt))
+                shutil.copytree(used / ".git" / name, repo / ".git" / name, symlinks=True)
+                break
+            except OSError:
+                time.sleep(0.1)
+        else:
+            pytest.fail(f"{name} is written all the time")
 
 
 @pytest.mark.parametrize("plant", [link, dangling, pipe, sparse, folder])
