@@ -67,7 +67,7 @@ OTHERS = {
 GITS = {  # modules that read git's and users' small files, following links as git does
     "gitmem/clients/clients.py",
     "gitmem/clients/git_hook.py", "gitmem/git/branches.py", "gitmem/git/files.py",
-    "gitmem/git/packs.py", "gitmem/git/history.py",
+    "gitmem/git/packs.py", "gitmem/git/history.py", "gitmem/git/config.py",
     "gitmem/git/port.py", "gitmem/git/plumbing.py",
     "gitmem/calls/worktree_runs.py", "gitmem/history/overlap.py", "gitmem/repo.py",
     "gitmem/signals/watch.py", "gitmem/local_files.py", "gitmem/sync/autosync.py",
