@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .calls.worker import DirectAnswer, InputNeededError, TaskRejectedError
     from .errors import GateError, GitmemError, RemoteError, StoreError, UsageError
 
-__version__ = "0.1.0"
+__version__ = "1.0.0rc1"
 __all__ = [
     "CallError",
     "DirectAnswer",

@@ -19,7 +19,8 @@ from gitmem.clients.clients import CLIENTS, SCRIPT, USER
 ROOT = Path(__file__).resolve().parent.parent
 NAME = "gitmem"
 TEXT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["description"]
-ABOUT = {"name": NAME, "version": gitmem.__version__, "description": f"{TEXT}."}
+VERSION = gitmem.__version__.replace("rc", "-rc.")  # Semantic Versioning, which the clients read
+ABOUT = {"name": NAME, "version": VERSION, "description": f"{TEXT}."}
 AUTHOR = {"name": "the gitmem authors"}
 PLUGIN = {**ABOUT, "author": AUTHOR, "license": "Apache-2.0"}
 # Only Claude Code tells its servers the session: in other clients an agent would have a second one.
