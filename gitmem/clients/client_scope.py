@@ -95,6 +95,8 @@ def script_text(client: str, *, in_plugin: bool = False) -> str:
         "BYTES": str(edited_paths.INPUT_MAX_BYTES),
         "BASE": CLIENTS[client].base,
         "USER": f"${{{moved}:-{usual}}}" if moved else usual,
+        "SCRIPTS": " ".join(SCRIPTS),
+        "SETTINGS": CLIENTS[client].settings + " settings.local.json" * (client == "claude-code"),
     }
     script = "\n".join(part for name, part in script_parts().items() if name not in left_out)
     if in_plugin:

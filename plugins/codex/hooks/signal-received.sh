@@ -94,9 +94,22 @@ repository() {
 # Return whether `gitmem setup` has installed this script, too, so that the client runs both.
 is_set_up() {
   for each in "${PWD:-.}" "$folder" "${common%/*}"; do
-    [ ! -r "$each/.codex/hooks/signal-received.sh" ] || return 0
+    has_script "$each/.codex" && return 0
   done
-  [ -r "${CODEX_HOME:-${HOME-}/.codex}/hooks/signal-received.sh" ]
+  has_script "${CODEX_HOME:-${HOME-}/.codex}"
+}
+
+# Return whether the client's folder $1 has this script, and its settings run it: a file alone may be anybody's.
+has_script() {
+  for name in signal-received.sh gitmem-signal-received.sh; do
+    for file in hooks.json; do
+      [ -r "$1/hooks/$name" ] && [ -f "$1/$file" ] && [ -r "$1/$file" ] || continue
+      while IFS= read -r line || [ -n "$line" ]; do
+        case $line in *"exec sh -c '"*"hooks/$name"*' gitmem"'*) return 0 ;; esac
+      done <"$1/$file"
+    done
+  done
+  return 1
 }
 
 # Return whether $1 is a valid name of a session and of its files.

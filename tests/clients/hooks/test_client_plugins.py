@@ -95,7 +95,10 @@ def run(repo: Path, tmp_path: Path, home: Path) -> Run:
 def test_a_plugin_does_nothing_where_setup_has_installed_its_hooks(
     client: str, run: Run, repo: Path, home: Path, tmp_path: Path
 ) -> None:
-    """In the project, for the user, or in the main worktree: the client runs both, and a message is for one of them."""
+    """In the project, for the user, or in the main worktree: the client runs both, and a message is for one of them.
+
+    What counts is that the client's settings run them: a file of that name may be anybody's.
+    """
     asked = f"hook {client} {CALLED[client]}\n".encode()
     assert run(client).stdout == asked
     deep = repo / "a" / "b"
@@ -107,13 +110,23 @@ def test_a_plugin_does_nothing_where_setup_has_installed_its_hooks(
         (home / base, {}),
         *([(tmp_path / "moved", {moved: str(tmp_path / "moved")})] if moved else []),
     ]
-    for folder, env in places:
-        script = folder / "hooks" / "signal-received.sh"
+    one = CLIENTS[client]
+    files = [one.settings, *(["settings.local.json"] if client == "claude-code" else [])]
+    for (folder, env), scope, file, name in zip(
+        places, ("project", "user", "user"), [*files, *files * 2], [*client_scope.SCRIPTS, client_scope.SCRIPTS[0]], strict=False
+    ):  # fmt: skip
+        script, settings = folder / "hooks" / name, folder / file
         script.parent.mkdir(parents=True)
         script.touch()
-        for cwd in (repo, deep):
-            done = run(client, cwd, **env)
-            assert (done.returncode, done.stdout, done.stderr) == (0, b"", b""), (folder, cwd)
+        assert run(client, **env).stdout == asked, "a file that nothing names"
+        hook = one.entries(scope, f'"{folder}/hooks/{name}"', b"")[0].value
+        settings.write_text(json.dumps({"note": f"hooks/{name} of gitmem", "hooks": {}}, indent=2))
+        assert run(client, **env).stdout == asked, "settings that do not run it"
+        for indent in (2, None):
+            settings.write_text(json.dumps({"hooks": {CALLED[client]: [hook]}}, indent=indent))
+            for cwd in (repo, deep):
+                done = run(client, cwd, **env)
+                assert (done.returncode, done.stdout, done.stderr) == (0, b"", b""), (folder, cwd)
         script.unlink()
         assert run(client, **env).stdout == asked
 
