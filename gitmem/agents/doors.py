@@ -222,10 +222,8 @@ def _peer(line: socket.socket) -> tuple[int, int]:
     return -1, -1
 
 
-_AT_REST = (
-    "idle",
-    "shell",
-)  # the second while a command of its user runs; a message would answer an open question of "waiting"
+# The second while a command of its user runs; a message would answer an open question of "waiting".
+_AT_REST = ("idle", "shell")
 
 
 def _claude_code(door: Door, line: str, is_idle: bool, seconds: float) -> str:
@@ -267,25 +265,16 @@ def _codex(door: Door, line: str, is_idle: bool, seconds: float) -> str:
         return READY
     if not is_idle:
         return BUSY
-    import subprocess
-
     from ..git import processes
 
-    child = subprocess.Popen(
-        [door.program, "queue", "--thread", door.session, "--message", line], cwd=door.folder,
-        env=processes.environment({"CODEX_HOME": door.folder}), stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-    )  # fmt: skip
+    command = [door.program, "queue", "--thread", door.session, "--message", line]
+    variables = processes.environment({"CODEX_HOME": door.folder})
     try:
-        code, _, error = processes.communicate(child, b"", PROGRAM_TIMES * seconds, OUTPUT_MAX)
-    except (TimeoutError, processes.OutputTooLargeError):
-        return (
-            f"`codex queue` did not end within {PROGRAM_TIMES * seconds:g} seconds, or said too much: {LATE}"
-        )
-    finally:
-        processes.kill(child)
-    said = processes.summary_line(error.decode("utf-8", "replace"))[:200]
-    return WOKEN if not code else f"`codex queue`, which Codex 0.149 has, failed: {said or code}"
+        done = processes.run_program(command, door.folder, variables, PROGRAM_TIMES * seconds, OUTPUT_MAX)
+    except processes.ProgramError as error:
+        return f"{error}: {LATE}" if error.was_started else str(error)
+    said = processes.summary_line(done.err)[:200]
+    return WOKEN if not done.code else f"`codex queue`, which Codex 0.149 has, failed: {said or done.code}"
 
 
 def _opencode(door: Door, line: str, is_idle: bool, seconds: float) -> str:

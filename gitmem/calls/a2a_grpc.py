@@ -47,10 +47,8 @@ if TYPE_CHECKING:
 
 _OPTIONS = (
     ("grpc.so_reuseport", 0),  # else another process may share the port
-    (
-        "grpc.max_receive_message_length",
-        BODY_MAX_BYTES,
-    ),  # also of what was compressed; heads have at most 16 KiB
+    # Also of what was compressed; heads have at most 16 KiB.
+    ("grpc.max_receive_message_length", BODY_MAX_BYTES),
     ("grpc.max_concurrent_streams", RUNNING_MAX),
     ("grpc.max_allowed_incoming_connections", CONNECTIONS_MAX),
     ("grpc.max_connection_idle_ms", int(HEAD_SECONDS * 1_000)),

@@ -14,6 +14,7 @@ from .. import local_files
 from ..repo import read_small
 from . import branches, files, processes
 from .objects import is_oid
+from .plumbing import REFLOG_IDENTITY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -279,11 +280,7 @@ def added_lines(common: str, asked: Sequence[Pair], path: str, seconds: float) -
     return found
 
 
-_WRITER = {
-    f"GIT_{who}_{what}": value
-    for who in ("AUTHOR", "COMMITTER")
-    for what, value in (("NAME", "gitmem"), ("EMAIL", "gitmem@localhost"))
-}
+_WRITER = {**REFLOG_IDENTITY, "GIT_AUTHOR_NAME": "gitmem", "GIT_AUTHOR_EMAIL": "gitmem@localhost"}
 
 
 def write_note(common: str, ref: str, oid: str, note: bytes) -> None:

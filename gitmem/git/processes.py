@@ -314,9 +314,15 @@ def close_pipes(child: subprocess.Popen[bytes]) -> None:
 
 
 class ProgramError(Exception):
-    """A program other than git could not be used; the argument is why, a sentence without an end. `is_missing`: it is not on PATH."""
+    """A program other than git could not be used; the argument is why, a sentence without an end.
+
+    Attributes:
+        is_missing: It is not on PATH.
+        was_started: It perhaps did something before it was killed.
+    """
 
     is_missing = False
+    was_started = True
 
 
 def run_program(
@@ -341,25 +347,24 @@ def run_program(
     """
     import subprocess
 
+    name = os.path.basename(command[0])
     try:
         child = subprocess.Popen(
             command, cwd=folder, env=variables, stdin=subprocess.PIPE if input else subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
         )  # fmt: skip
     except OSError as error:
-        problem = ProgramError(f"{command[0]} could not be started ({error.strerror})")
-        problem.is_missing = isinstance(error, FileNotFoundError)
+        problem = ProgramError(f"{name} could not be started ({error.strerror})")
+        problem.is_missing, problem.was_started = isinstance(error, FileNotFoundError), False
         raise problem from None
     try:
         code, out, err = communicate(child, input, seconds, out_max)
     except BaseException as error:
         kill(child)
         if isinstance(error, TimeoutError):
-            raise ProgramError(
-                f"{command[0]} did not end within {seconds:g} seconds and was stopped"
-            ) from None
+            raise ProgramError(f"{name} did not end within {seconds:g} seconds and was stopped") from None
         if isinstance(error, OutputTooLargeError):
-            raise ProgramError(f"{command[0]} wrote more than {out_max:,} bytes and was stopped") from None
+            raise ProgramError(f"{name} wrote more than {out_max:,} bytes and was stopped") from None
         raise
     return Result(code, out, err.decode("utf-8", "replace"))
 

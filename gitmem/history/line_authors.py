@@ -134,9 +134,7 @@ class LineAuthors:
 
     def _of_interest(self, some: Collection[str]) -> set[str]:
         found = {commit for commit, _ in commits.recorded(self._store.db(), some)}
-        return found | {
-            each for each in some if each not in found and self._tools and self._tools.knows(each)
-        }
+        return found | {each for each in some if each not in found and self._tools.knows(each)}
 
     def _in_range(
         self, each: Range, commit: str, path: str | None, numbers: Sequence[int], depth: int

@@ -124,20 +124,14 @@ class GitHub:
             "issue", "list", f"--label={label}", "--state=all", f"--limit={ISSUES_MAX}", f"--json={FIELDS}"
         )
         if not isinstance(found, list):
-            raise _failed(
-                "gh has not printed a list of issues",
-                "Is it GitHub's command line tool? `gh --version` tells.",
-            )
+            raise _failed("gh has not printed a list of issues")
         return found[:ISSUES_MAX]
 
     def is_told(self, url: str, mark: str) -> bool:
         """Return whether an issue is closed, or has a comment with a mark by somebody who may write there."""
         found = self._json("issue", "view", url, "--json=state,comments")
         if not isinstance(found, dict) or not isinstance(found.get("comments"), list):
-            raise _failed(
-                "gh has not printed the comments of an issue",
-                "Is it GitHub's command line tool? `gh --version` tells.",
-            )
+            raise _failed("gh has not printed the comments of an issue")
         return found.get("state") != "OPEN" or any(
             isinstance(each, dict)
             and mark in str(each.get("body"))
@@ -147,13 +141,10 @@ class GitHub:
 
     def tell(self, url: str, text: str, *, closes: bool) -> None:
         """Comment on an issue, and close it."""
-        self._run(
-            *(
-                ["issue", "close", url, f"--comment={text}"]
-                if closes
-                else ["issue", "comment", url, f"--body={text}"]
-            )
-        )
+        if closes:
+            self._run("issue", "close", url, f"--comment={text}")
+        else:
+            self._run("issue", "comment", url, f"--body={text}")
 
     def _json(self, *args: str) -> object:
         out = self._run(*args)
@@ -191,7 +182,7 @@ class GitHub:
         return done.out
 
 
-def _failed(what: str, hint: str) -> RemoteError:
+def _failed(what: str, hint: str = "Is it GitHub's command line tool? `gh --version` tells.") -> RemoteError:
     """Return the error about gh; the command to run next is the first one of the hint."""
     return RemoteError(
         f"{what}. What was imported and told before is kept.",

@@ -122,9 +122,8 @@ def write_lines(
     what = ", ".join(first or others) or "changes"
     for start in range(0, len(lines), lines_max):
         of = -(-len(lines) // lines_max)
-        part = (
-            f", {start // lines_max + 1} of {of}:" if of > 1 else ""
-        )  # first, because long subjects are cut
+        # First, because long subjects are cut.
+        part = f", {start // lines_max + 1} of {of}:" if of > 1 else ""
         some = lines[start : start + lines_max]
         with OneStep(store, "recording lines", start, start + len(some), len(lines)):
             text = "\n".join([*first, *others])
