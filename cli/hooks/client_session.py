@@ -199,11 +199,7 @@ def _note_door(store: Store, call: HookInput, session_id: str) -> None:
     if client is None or call.client not in doors.DOORS:
         return
     moved = variable(clients.FOLDER_VARIABLES.get(call.client, "")) or ""
-    folder = (
-        moved
-        if os.path.isabs(moved)
-        else os.path.join(os.path.expanduser("~"), client.home_base or client.base)
-    )
+    folder = moved if os.path.isabs(moved) else os.path.join(os.path.expanduser("~"), client.base)
     if client.form == clients.PLUGIN:
         folder = store.doors_folder
     import shutil  # slow

@@ -14,6 +14,7 @@ from .. import records
 from ..git import work_tree_files
 from ..index import entities
 from ..log.lines import writer_of as line_writer
+from ..log.ref import lookup
 from ..outcome import Struct
 from ..text.addresses import words_of, writer_of
 from ..text.sanitize import sanitize
@@ -216,11 +217,9 @@ def read_at(store: Store, commit: str, called: str) -> Signers:
     Args:
         called: How the commit is called in sentences.
     """
-    git, (folder, name) = store.git, FILE.split("/")
-    found = Signers(f"{FILE} of {called}")
+    git, found = store.git, Signers(f"{FILE} of {called}")
     try:
-        entry = git.tree(git.commit(commit).tree).get(folder)
-        entry = git.tree(entry.oid).get(name) if entry is not None and entry.is_tree else None
+        entry = lookup(git, git.commit(commit).tree, FILE)
         if entry is None:
             return Signers()
         kind, size = git.heads([entry.oid])[entry.oid]

@@ -133,24 +133,23 @@ class _Gate(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # it has no type
         method = await continuation(handler_call_details)
 
         async def answer(_: object, context: Any) -> None:
+            status = grpc.StatusCode
             try:
                 caller = self._callers.find(given)
-            except StoreError as error:  # it names paths of this machine
-                await context.abort(grpc.StatusCode.INTERNAL, f"The tokens can't be read now: {error.code}.")
-            if caller is None:
-                await context.abort(grpc.StatusCode.UNAUTHENTICATED, NEEDED)
-                return
-            if method is None:
-                await context.abort(
-                    grpc.StatusCode.UNIMPLEMENTED, f"No such method: {handler_call_details.method[:200]}."
-                )
-            _CALLER.set(caller)
-            try:
+                if caller is None:
+                    await context.abort(status.UNAUTHENTICATED, NEEDED)
+                    return
+                if method is None:
+                    named = handler_call_details.method[:200]
+                    await context.abort(status.UNIMPLEMENTED, f"No such method: {named}.")
+                _CALLER.set(caller)
                 with self._callers.running(caller):
                     if not await self._callers.answer(caller, given, _answer(method, context)):
-                        await context.abort(grpc.StatusCode.UNAUTHENTICATED, NEEDED)
+                        await context.abort(status.UNAUTHENTICATED, NEEDED)
+            except StoreError as error:  # it names paths of this machine; while an answer goes on, too
+                await context.abort(status.INTERNAL, f"The tokens can't be read now: {error.code}.")
             except TooManyRequestsError as error:
-                await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error))
+                await context.abort(status.RESOURCE_EXHAUSTED, str(error))
 
         return grpc.stream_stream_rpc_method_handler(
             answer,

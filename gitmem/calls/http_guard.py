@@ -285,11 +285,8 @@ def server_of(app: ASGIApp, on_start: Callable[[], object], end_seconds: int = E
         on_start: Called once it listens.
         end_seconds: For answers that are not complete when it ends.
     """
-    for name in (
-        "a2a",
-        "grpc",
-        "uvicorn",
-    ):  # a client's mistakes are answered, and nothing for whoever runs this
+    # A client's mistakes are answered, and nothing for whoever runs this.
+    for name in ("a2a", "grpc", "uvicorn"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     config = uvicorn.Config(
         app,

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from .. import local_files
 from ..errors import StoreError
 from ..git.history import read_tail
+from ..log.ref import lookup
 from ..text import strict_json
 from ..text.sanitize import sanitize, within
 
@@ -255,11 +256,10 @@ class OtherTools:
     def _line_count(self, commit: str, path: str) -> int | None:
         """Return the number of lines of a file in a commit; None if it cannot be told."""
         try:
-            tree = self._git.commit(commit).tree
-            *folders, name = path.split("/")
-            for each in folders:
-                tree = self._git.tree(tree)[each].oid
-            data = self._sized(self._git.tree(tree)[name].oid, "blob", FILE_MAX)
+            found = lookup(self._git, self._git.commit(commit).tree, path)
+            if found is None:
+                return None
+            data = self._sized(found.oid, "blob", FILE_MAX)
         except (KeyError, ValueError):
             return None
         return data.count(b"\n") + (not data.endswith(b"\n") and bool(data))

@@ -15,6 +15,7 @@ import pytest
 
 from cli import a2a
 from gitmem.calls import BODY_MAX_BYTES, http_guard
+from gitmem.errors import StoreError
 
 from .conftest import Gateway, Local, run
 from .talking import kinds, request, send, talk
@@ -328,6 +329,34 @@ def test_a_stream_of_a_revoked_token_ends(served: Local) -> None:
                 while await stream.read() is not grpc.aio.EOF:
                     pass
             assert await stream.code() == grpc.StatusCode.UNAUTHENTICATED
+
+    talk(job)
+
+
+@pytest.mark.deep  # it looks once a second
+@pytest.mark.parametrize("readable", [0, 1])
+def test_tokens_that_can_not_be_read_name_no_path(
+    served: Local, monkeypatch: pytest.MonkeyPatch, readable: int
+) -> None:
+    """Neither before a request, nor while its answer goes on."""
+    find, asked = served.guard._callers.find, []
+
+    def fail(given: list[str]) -> Any:
+        asked.append(given)
+        if len(asked) > readable:
+            raise StoreError("/home/somebody/tokens cannot be read.", code="unreadable-file")
+        return find(given)
+
+    async def job() -> None:
+        async with channel_of(served) as channel:
+            monkeypatch.setattr(served.guard._callers, "find", fail)
+            stub = a2a_pb2_grpc.A2AServiceStub(channel)
+            stream = stub.SendStreamingMessage(request("x"), metadata=bearer(served))
+            with contextlib.suppress(grpc.aio.AioRpcError):
+                while await stream.read() is not grpc.aio.EOF:
+                    pass
+            assert await stream.code() == grpc.StatusCode.INTERNAL
+            assert await stream.details() == "The tokens can't be read now: unreadable-file."
 
     talk(job)
 
