@@ -13,7 +13,7 @@ from ..outcome import command
 from ..records import ids
 from ..repo import READING
 from ..text.sanitize import sanitize
-from .imported import COMMIT_LINES_MAX, Imported, next_commands, write_lines
+from .imported import Imported, next_commands, write_lines
 from .issues import COUNTED, ID_MAX, Issue, IssueRun, Tracker
 from .json_lines import micros_of, objects_in, time_of
 
@@ -43,13 +43,7 @@ _USED = {
 
 
 def import_file(
-    store: Store,
-    caller: Caller,
-    place: str,
-    *,
-    dry_run: bool = False,
-    typed: str = "",
-    lines_max: int = COMMIT_LINES_MAX,
+    store: Store, caller: Caller, place: str, *, dry_run: bool = False, typed: str = ""
 ) -> Imported:
     """Import the issues in a file as tasks, and its memories as nodes.
 
@@ -59,7 +53,6 @@ def import_file(
         place: The file, or a folder with it or its `.beads`.
         dry_run: Only report what would be done.
         typed: The place as typed, for the next command.
-        lines_max: The number of lines of one commit.
 
     Raises:
         UsageError: There is no such file, or it can't be read.
@@ -81,7 +74,7 @@ def import_file(
     run.settle()
     _add_memories(run, memories)
     if not dry_run:
-        write_lines(store, caller, found, run.lines, TRACKER.title, lines_max)
+        write_lines(store, caller, found, run.lines, TRACKER.title)
     found.warnings = [*filter(None, [caller.remark])]
     found.next = next_commands(
         found, command("gitmem", "import", "beads", typed or place), "gitmem task list --open"
