@@ -45,6 +45,9 @@ sys.dont_write_bytecode = False
 # A test's configuration is always new: for 2.5 s each command would ask git for it. Clocks of files count in 4 or 10 ms.
 config.RACY_NS = 20_000_000
 
+# Tests of gRPC begin its threads in the process whose forks run gitmem for other tests: these must not begin them again.
+os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "false"
+
 SESSION_VARIABLES = (
     "CLAUDE_CODE_SESSION_ID", "CLAUDE_PROJECT_DIR", "CLAUDE_ENV_FILE", "CODEX_THREAD_ID", "CODEX_ENV_FILE",
     "COPILOT_AGENT_SESSION_ID", "COPILOT_CLI", "CURSOR_PROJECT_DIR", "CURSOR_SESSION_ID", "GEMINI_PROJECT_DIR",

@@ -227,7 +227,7 @@ def ready(
     type: ReadyType = None,
     limit: ReadyLimit = None,
 ) -> None:
-    """List nodes, and tasks for you or your role, that can be taken up. Most important first, and what blocks the others of the work unit."""
+    """List nodes and your tasks that can be begun. Most important first, with tasks for your role, and what blocks the others of the work unit."""
     from gitmem.memory import listing as operation
     from gitmem.work import task_list
 
