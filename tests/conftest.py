@@ -83,6 +83,7 @@ def isolated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = tmp_path / "no-home"
     home.write_text("A file: whatever wants to keep something in the home folder fails.\n")
     monkeypatch.setenv("HOME", str(home))
+    output.begin()  # without what the last command was given
     output.set_addresses(None)  # of the last command that another test ran in this process
     monkeypatch.delenv("FORCE_COLOR", raising=False)  # of whoever runs the tests in colour
     monkeypatch.setenv("USERPROFILE", str(home))
