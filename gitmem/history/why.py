@@ -378,9 +378,15 @@ def story_of(
     found.lines = [[each.first, each.first + each.length - 1] for each in asked[:RANGES_MAX]]
     found.line_count = sum(each.length for each in asked)
     places: dict[str | None, dict[int, list[int]]] = {} if asked else {None: {WHOLE: []}}
+    left = LINES_MAX
     for each in asked:
-        for at in range(each.length):
+        for at in range(min(each.length, left)):
             places.setdefault(each.path, {}).setdefault(each.was + at, []).append(each.first + at)
+        left -= min(each.length, left)
+    if found.line_count > LINES_MAX:
+        authors.remarks.append(
+            f"{commit[:12]} has {found.line_count:,} of the lines; who wrote each was looked for in the first {LINES_MAX:,}."
+        )
     wrote: dict[str, dict[int, Author]] = {}
     rows: list[tuple[Author, list[int]]] = []
     for path, numbers in places.items():
@@ -397,7 +403,7 @@ def story_of(
         MakerRow(db, each) for session, each in makers.rewrote.items() if session not in made
     ]
     found.is_whole = makers.is_whole or (
-        bool(asked) and all(each.made and each.is_certain for each, _ in rows)
+        0 < found.line_count <= LINES_MAX and all(each.made and each.is_certain for each, _ in rows)
     )
     moment = (facts.authored if made else facts.committed) * SECOND + SECOND - 1
     _add_context(store, found, moment)
@@ -471,6 +477,7 @@ def _by(each: AgreedThread) -> str:
 
 COMMITS_MAX = 10  # that one answer explains, those of most lines
 RANGES_MAX = 50  # of lines that one commit is shown with
+LINES_MAX = 20_000  # of one commit whose authors are looked for one by one
 SECONDS = 10.0
 SHORT = 12
 
