@@ -162,7 +162,7 @@ def program_of(pid: int, name: str) -> str:
 
 
 def _is_own(path: str, kind: Callable[[int], bool] = stat.S_ISREG, others: int = stat.S_IWOTH) -> bool:
-    """Return whether a file, which is no link, or a folder belongs to this user.
+    """Return whether a regular file (not a link) or a folder belongs to this user.
 
     Args:
         kind: Whether a mode is that of the wanted kind.

@@ -410,7 +410,7 @@ def _list(value: object) -> Iterable[Any]:
 
 
 def _text(value: object) -> str | None:
-    """Return a text as it may be shown: cut, and without what is no character."""
+    """Return a text that is safe to show: shortened, and without invalid characters."""
     if not isinstance(value, str) or not value:
         return None
     return within(value[: 4 * TEXT_COLUMNS].encode("utf-8", "replace").decode("utf-8"), TEXT_COLUMNS)

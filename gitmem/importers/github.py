@@ -70,7 +70,7 @@ def import_issues(
         seconds: The time that one run of gh has.
 
     Raises:
-        UsageError: The label is invalid, or there is no gh.
+        UsageError: The label is invalid, or the program gh was not found.
         RemoteError: gh failed. What was imported and told before stays.
     """
     if not 0 < len(label) <= LABEL_MAX or not label.isprintable():

@@ -159,7 +159,7 @@ def test_one_process_of_a_clone_stays(
 def test_nobody_is_woken_for_long_without_a_word_of_its_user(
     store: Store, clients: Clients, planck: Agent, curie: Agent
 ) -> None:
-    """Two agents that answer each other would never end. The line of a wake is no word."""
+    """Two agents that answer each other would never end. The line that wakes does not count as a word of the user."""
     word = Path(store.repo.state, heartbeats.TURNS, f"{os.getpid()}.word")
     word.parent.mkdir()
     id = str(curie.session.session_id)
