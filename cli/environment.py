@@ -532,7 +532,9 @@ class Environment:
         from gitmem.agents import presence
 
         if address not in self._shown:
-            self._shown[address] = presence.short_address(self.store(), address)
+            store = self.store()
+            with store.lock:  # `serve` prints while its threads use the store
+                self._shown[address] = presence.short_address(store, address)
         return self._shown[address]
 
 

@@ -266,7 +266,8 @@ class delivery_lock:  # noqa: N801 - it is used as a function
                 return False
             time.sleep(PAUSE_SECONDS)
         try:
-            self._store.db()
+            with self._store.lock:  # a watch has taken only the delivery lock
+                self._store.db()
         except BaseException:
             self._release()  # `__exit__` won't run, and a watch that continues must not lock itself out
             raise

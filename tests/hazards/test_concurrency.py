@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from cli.environment import Environment
 from gitmem import commit_process
 from gitmem.agents.caller import Caller, CallerClaims, find
 from gitmem.git.port import DulwichGit
@@ -318,6 +320,33 @@ with gitmem.open(folder, session=curie, machine="test", commit_after=0.2) as log
     done.set()
 print(len(seen), len(set(seen)))
 """
+OWNED = """
+import functools, sys, threading, gitmem
+from gitmem.store import Store
+
+def owned(name, method):
+    @functools.wraps(method)
+    def call(self, *args, **options):
+        if not self.lock._is_owned():
+            found.add(sys._getframe(1).f_code.co_name)
+        return method(self, *args, **options)
+    return call
+
+for name in ("db", "record", "caught_up", "with_one_snapshot"):
+    setattr(Store, name, owned(name, getattr(Store, name)))
+folder, found = sys.argv[1], set()
+with gitmem.open(folder, machine="test", commit_after=0) as log:
+    curie = log.sessions.start(name="Curie", agent_identity="test:worker:curie").session_id
+    log.sessions.start(name="Planck", agent_identity="test:worker:planck")
+    log.signals.send("to curie", to=["Curie"])
+with gitmem.open(folder, session=curie, machine="test", commit_after=0) as log:
+    found.clear()
+    done = threading.Event()
+    for batch in log.watch(stop=done):
+        log.signals.send("to planck", to=["Planck"])
+        done.set()
+print(*sorted(found), "end")
+"""
 
 
 def run(code: str, repo: Path) -> list[str]:
@@ -339,6 +368,27 @@ def test_threads_that_write_by_one_log_lose_nothing(tmp_path: Path) -> None:
 def test_a_thread_watches_while_another_sends_by_the_same_log(tmp_path: Path) -> None:
     """Both wait for each other at most for one call."""
     assert run(WATCH, tmp_path / "repo") == ["25", "25"]
+
+
+def test_a_watch_uses_the_store_only_while_no_other_thread_does(tmp_path: Path) -> None:
+    """Threads share the store's SQLite connections: one that is closed while another thread reads ends the process."""
+    assert run(OWNED, tmp_path / "repo") == ["end"]
+
+
+def test_a_server_shortens_addresses_only_while_no_other_thread_uses_the_store(repo: Path) -> None:
+    """`serve` prints in one thread while others carry out tasks."""
+    with Environment(str(repo)) as at:
+        shown: list[str] = []
+        store = at.store()
+        with store.lock:
+            asked = threading.Thread(
+                target=lambda: shown.append(at.short_address(f"test:worker:curie@{16 * 'a'}"))
+            )
+            asked.start()
+            asked.join(0.3)
+            assert asked.is_alive() and not shown
+        asked.join()
+    assert shown
 
 
 # A full disk and a kill at each step of the commands on tasks, claims and handoffs: all of their lines are there, or none.
