@@ -124,7 +124,7 @@ def deliver(
             if not output.write(text):
                 return
             if call.kind == STOP:
-                waking.note_turn(store.repo.state, call.process, TOOL)  # it goes on
+                waking.note_turn(store.repo.state, call.process, is_over=False)
         if reading is not None:
             inbox.mark(store, reading)
 

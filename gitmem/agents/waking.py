@@ -6,8 +6,8 @@ a minute, and at most `WAKES_MAX` times until somebody types something to it; on
 failed try does not count, unless its client was perhaps told. That a session was woken is known here alone; it is no receipt. Below the state folder
 
 - `wakes/<session id>`: a row for each wake: its time, that of the user's last prompt before, and the signals. Two locks are beside them;
-- `turns/<process>`: written by hooks of the client that is this process: the kind of its last event. `turns/<process>.word` is touched
-  when somebody gives it a prompt.
+- `turns/<process>`: written by hooks of the client that is this process: empty while a turn goes on, whose tool calls touch the session's
+  heartbeat. `turns/<process>.word` is touched when somebody gives it a prompt.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ FILE_MAX = 256 * 1024
 QUIET_MICROS = 10 * MINUTE  # a turn that was interrupted has no end; without a sign for so long it is over
 BEGIN_SECONDS = 1.0  # for all doors before the commit, which does not wait for more of them
 STEP_SECONDS = 5.0
-STOP = "stop"
+OVER = b"over\n"
 LINE = "A gitmem message waits for you: "
 _LINE = LINE + "{id}{more}. A hook shows it with this turn; if none does, run `gitmem inbox`."
 SPENT = f"no, woken {WAKES_MAX} times since somebody typed something to it"
@@ -111,7 +111,7 @@ class Waker:
             since = now - rows[-1].at if rows else MINUTE
             if 0 <= since < MINUTE:
                 return MINUTE - since
-            turn = Turn(self.state, door.pid)
+            turn = Turn(self.state, door.pid, heartbeats.last_seen(store, session.session_id))
             more = f" (and {len(new) - 1} more)" if new[1:] else ""
             answer = self._ask(door, _LINE.format(id=new[0], more=more), is_idle=turn.is_over(now))
             if answer == doors.WOKEN or answer.endswith(doors.LATE):
@@ -198,26 +198,32 @@ def _make_folder(state: str) -> bool:
 
 
 class Turn:
-    """What hooks noted last of the client that is a process."""
+    """What hooks noted last of the client that is a process.
 
-    def __init__(self, state: str, pid: int) -> None:
+    Args:
+        seen: The last heartbeat of its session, in microseconds since the epoch.
+    """
+
+    def __init__(self, state: str, pid: int, seen: int) -> None:
         path = os.path.join(state, TURNS, str(pid))
-        self._kind = local_files.read(path, 64).strip().decode("ascii", "replace")
+        self._goes_on = not local_files.read(path, 64)
         self._at = int(local_files.modified(path) * SECOND)
+        self._seen = seen
 
     def age(self, now: int) -> int:
-        """Return the microseconds since then."""
+        """Return the microseconds since its begin or end."""
         return now - self._at
 
     def is_over(self, now: int) -> bool:
         """Return whether no turn goes on, as far as is known."""
-        return self._kind in ("", STOP) or self.age(now) > QUIET_MICROS
+        return not (self._at and self._goes_on) or now - max(self._at, self._seen) > QUIET_MICROS
 
 
-def note_turn(state: str, pid: int, kind: str) -> None:
-    """Note what a client does, where its hook script can't know it. Never raises."""
+def note_turn(state: str, pid: int, *, is_over: bool) -> None:
+    """Note whether a client's turn is over, where its hook script can't know it. Never raises."""
     if pid:
-        local_files.try_replace(os.path.join(state, TURNS, str(pid)), f"{kind}\n".encode(), folders=True)
+        path = os.path.join(state, TURNS, str(pid))
+        local_files.try_replace(path, OVER if is_over else b"", folders=True)
 
 
 def forget_turn(state: str, pid: int) -> None:

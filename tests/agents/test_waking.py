@@ -238,24 +238,36 @@ def test_a_client_that_was_perhaps_told_is_told_again_but_not_without_end(
 
 
 @pytest.mark.parametrize(
-    ("kind", "ago", "expected"),
+    ("noted", "ago", "seen", "expected"),
     [
-        ("", 0, True),
-        ("stop", 60, True),
-        ("prompt", 60, False),
-        ("tool", 60, False),
-        ("tool", 601, True),
-        ("\xff", 1, False),
+        (None, 0, 60, True),
+        (b"over\n", 60, 60, True),
+        (b"", 60, 601, False),
+        (b"", 601, 60, False),
+        (b"", 601, 601, True),
+        (b"\xff", 1, 1, True),
     ],
 )
 def test_a_busy_agent_is_left_to_its_hooks(
-    store: Store, clients: Clients, planck: Agent, curie: Agent, kind: str, ago: int, expected: bool
+    store: Store,
+    clients: Clients,
+    planck: Agent,
+    curie: Agent,
+    noted: bytes | None,
+    ago: int,
+    seen: int,
+    expected: bool,
 ) -> None:
     """A turn that was interrupted has no end; after ten minutes without a sign it is over."""
-    if kind:
-        waking.note_turn(store.repo.state, os.getpid(), kind)
-        at = (clients.clock.value - ago * SECOND) * 1000
-        os.utime(Path(store.repo.state, heartbeats.TURNS, str(os.getpid())), ns=(at, at))
+    turn = Path(store.repo.state, heartbeats.TURNS, str(os.getpid()))
+    beat = Path(store.repo.state, "sessions", str(curie.session.session_id))
+    if noted is not None:
+        waking.note_turn(store.repo.state, os.getpid(), is_over=False)
+        turn.write_bytes(noted)
+    for path, seconds in ((turn, ago), (beat, seen)):
+        at = (clients.clock.value - seconds * SECOND) * 1000
+        if path.exists():
+            os.utime(path, ns=(at, at))
     tell(planck, curie)
     waking.begin(store, clients.ask)
 
@@ -268,7 +280,7 @@ def test_a_signal_that_comes_as_a_turn_ends_is_not_lost(
     """The last hook has run, and the client still calls itself busy: the process looks again for some seconds."""
     id = str(curie.session.session_id)
     clients.answers[id] = BUSY
-    waking.note_turn(store.repo.state, os.getpid(), waking.STOP)
+    waking.note_turn(store.repo.state, os.getpid(), is_over=True)
     at = clients.clock.value * 1000
     os.utime(Path(store.repo.state, heartbeats.TURNS, str(os.getpid())), ns=(at, at))
     tell(planck, curie)

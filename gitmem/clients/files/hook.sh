@@ -127,12 +127,13 @@ is_flagged() {
 }
 
 #@ turns: The parent of this script is the client. Without a turn of its agent, gitmem may wake it.
-# Note what the client did last, and when it got a prompt.
+# Note whether a turn of the client's agent is over, and when it got a prompt. A tool call of a session that is known writes its heartbeat alone.
 note_turn() {
   turn=$state/turns/$PPID
+  [ "$kind" = tool ] && [ -e "$turn" ] && [ ! -s "$turn" ] && is_name "@THEIRS@" && return
   [ -d "$state/turns" ] && is_file "$turn" && is_file "$turn.word" || return 0
   [ "$kind" = prompt ] && true >"$turn.word"
-  echo "$kind" >"$turn"
+  case $kind in stop) echo over >"$turn" ;; *) true >"$turn" ;; esac
 }
 
 #@ asked: Without a session id in the environment, a file lists the sessions that hooks started in this worktree. Once a turn, any flag starts gitmem, for a session that moved to another worktree.

@@ -125,12 +125,13 @@ is_flagged() {
   esac
 }
 
-# Note what the client did last, and when it got a prompt.
+# Note whether a turn of the client's agent is over, and when it got a prompt. A tool call of a session that is known writes its heartbeat alone.
 note_turn() {
   turn=$state/turns/$PPID
+  [ "$kind" = tool ] && [ -e "$turn" ] && [ ! -s "$turn" ] && is_name "" && return
   [ -d "$state/turns" ] && is_file "$turn" && is_file "$turn.word" || return 0
   [ "$kind" = prompt ] && true >"$turn.word"
-  echo "$kind" >"$turn"
+  case $kind in stop) echo over >"$turn" ;; *) true >"$turn" ;; esac
 }
 
 # Return whether the session $1 has unread signals. If $2 is set, it is this session: update its heartbeat, and return

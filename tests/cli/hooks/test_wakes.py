@@ -107,13 +107,13 @@ def test_a_turn_that_goes_on_after_its_end_is_no_rest(
     """Signals that a hook hands over at the end of a turn keep the agent at work."""
     session = hook.start("codex", THREAD, env=codex)
     process = int(codex["GITMEM_CLIENT_PROCESS"])
-    waking.note_turn(str(hook.state), process, waking.STOP)
+    waking.note_turn(str(hook.state), process, is_over=True)
     tell("quartz", session)
     assert "quartz" in hook.reads("codex", "Stop", THREAD, env=codex)
     tell("another", session)
     run(*COMMIT, GITMEM_COMMIT_AFTER="0")
 
-    assert asked(codex) == [] and not waking.Turn(str(hook.state), process).is_over(time.time_ns() // 1000)
+    assert asked(codex) == [] and not waking.Turn(str(hook.state), process, 0).is_over(time.time_ns() // 1000)
 
 
 @pytest.mark.parametrize("found", [".", "{repo}/bin", "/nowhere"])
@@ -138,16 +138,18 @@ def test_a_program_of_the_project_is_never_run(
     assert asked(codex) == [] and "there is no codex on the PATH" in run("roster").out
 
 
-def test_the_script_notes_the_turns_of_its_client(hook: Hook, tmp_path: Path) -> None:
+@pytest.mark.parametrize("client", ["codex", "claude-code"])
+def test_the_script_notes_the_turns_of_its_client(hook: Hook, tmp_path: Path, client: str) -> None:
     """The parent of the script is the client, as which this test acts."""
     from gitmem.clients import client_scope
 
     script = tmp_path / "hook.sh"
-    script.write_text(client_scope.script_text("codex"))
-    turns = hook.state / "turns"
+    script.write_text(client_scope.script_text(client))
+    turns, beat = hook.state / "turns", hook.state / "beats" / THREAD
+    env = {each: os.environ[each] for each in ("PATH", "XDG_STATE_HOME")} | {"CLAUDE_CODE_SESSION_ID": THREAD}
+    has_id = client == "claude-code"
 
     def event(name: str) -> None:
-        env = {"PATH": os.environ["PATH"], "XDG_STATE_HOME": os.environ["XDG_STATE_HOME"]}
         done = subprocess.run(
             [SHELL, str(script), name], cwd=hook.repo, env=env, input=b"{}", capture_output=True, timeout=30
         )
@@ -155,14 +157,25 @@ def test_the_script_notes_the_turns_of_its_client(hook: Hook, tmp_path: Path) ->
 
     event("Stop")
     assert not turns.exists()
-    turns.mkdir(parents=True)
-    word = turns / f"{os.getpid()}.word"
-    for name, kind in (("PostToolUse", "tool\n"), ("Stop", "stop\n"), ("UserPromptSubmit", "prompt\n")):
+    for folder in (turns, beat.parent):
+        folder.mkdir(parents=True)
+    turn, word = turns / str(os.getpid()), turns / f"{os.getpid()}.word"
+    for name, noted in (
+        ("PostToolUse", ""),
+        ("Stop", "over\n"),
+        ("PostToolUse", ""),
+        ("Stop", "over\n"),
+        ("UserPromptSubmit", ""),
+    ):
         assert not word.exists()
         event(name)
-        assert (turns / str(os.getpid())).read_text() == kind
+        assert turn.read_text() == noted
     assert word.exists()
-    for path in (word, turns / str(os.getpid())):
+    for path in (turn, *([beat] if has_id else [])):
+        os.utime(path, (1, 1))
+    event("PostToolUse")  # the heartbeat of a session that is known says that its turn goes on
+    assert (turn.stat().st_mtime == 1, has_id and beat.stat().st_mtime > 1) == (has_id, has_id)
+    for path in (word, turn):
         path.unlink()
         path.symlink_to(hook.repo / "precious")
         event("UserPromptSubmit")
