@@ -44,10 +44,10 @@ _SHARED = (
 _LINES = "SELECT s.content, l.body FROM signal s JOIN line l ON l.id = s.line WHERE s.signal_id = ? ORDER BY l.body"
 # Signals and receipts that name a signal, or its digest, which the log lacks; an answer without a digest is among them.
 _LOOSE_IDS = (
-    "SELECT body FROM (SELECT id, kind, body, json_extract(body, '$.answers_digest') AS digest,"
+    "SELECT body FROM (SELECT id, kind, body, json_extract(body, '$.answers_digest') AS named,"
     " json_extract(body, iif(kind = 'receipt', '$.signal_id', '$.reply_to')) AS answered"
     " FROM line WHERE kind IN ('signal', 'receipt')) WHERE (answered IS NOT NULL AND NOT EXISTS"
-    " (SELECT 1 FROM signal s WHERE s.signal_id = answered AND lower(hex(s.digest)) = digest))"
+    " (SELECT 1 FROM signal s WHERE s.signal_id = answered AND lower(hex(s.digest)) = named))"
     " OR EXISTS (SELECT 1 FROM json_each(body, '$.after') j WHERE kind = 'signal'"
     " AND j.value NOT IN (SELECT signal_id FROM signal)) ORDER BY id"
 )
