@@ -437,17 +437,14 @@ def _has_tree(store: Store, tip: str) -> bool:
 
 
 def read_commits(run: Examination) -> Iterator[tuple[str, TreeEntry, bytes]]:
-    """Yield all folders and segments of the tip's tree, in the form of `recovery.walk_contents`.
-
-    Signals come first, because other lines name them. Objects that can't be read are reported.
-    """
+    """Yield all folders and segments of the tip's tree, as `recovery.walk_contents` does. Objects that can't be read are reported."""
 
     def missing(oid: str, path: str, is_folder: bool) -> None:
         run.checked["files"] += not is_folder
         what = "the folder" if is_folder else "the file"
         Objects(run).report(oid, f"{ref.LOG_REF}:{path}", what, now=True)
 
-    for path, entry, content in walk_contents(run.store.git, str(run.tip), missing, first="signals"):
+    for path, entry, content in walk_contents(run.store.git, str(run.tip), missing):
         run.checked["files"] += not entry.is_tree
         if tree_union.is_too_deep(path):
             run.add(

@@ -12,7 +12,7 @@ from ..errors import StoreError
 from ..log import ledger, ref
 from ..log.lines import HEAD_BYTES, SALT, is_attestation, is_reduced, reduced
 from ..log.ref import LOG_REF
-from ..log.tree_union import is_too_deep
+from ..log.tree_union import below_stream, is_too_deep
 from ..log.union import canonical
 from ..text.addresses import ADDRESS_FIELDS, spoken_for
 from ..text.digests import hash_function_for
@@ -708,7 +708,7 @@ class _Reader:
         if self.progress is not None:
             self.total = sum(self._count_new(file, oid, is_new) for _, file, oid, is_new in self.segments)
             self.progress("indexing lines", 0, self.total)
-        # By days: lines stand near their attestations, which are in another stream, and few are held meanwhile.
+        # By days: few are held meanwhile.
         for _, file, oid, is_new in sorted(self.segments):
             self._segment(file, self.git.blob(oid), is_new=is_new)
         self._flush()
@@ -759,7 +759,7 @@ class _Reader:
             if entry.is_tree:
                 self._folder(path + key, entry.oid)
             else:
-                self.segments.append(((path + key).partition("/")[2], file, entry.oid, known_oid is None))
+                self.segments.append((below_stream(path + key), file, entry.oid, known_oid is None))
         if known:
             raise LostLineError
 

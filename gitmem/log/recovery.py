@@ -224,18 +224,18 @@ class LogReadResult(Struct):
 
 
 def walk_contents(
-    git: Git, commit: str, missing: Callable[[str, str, bool], None] | None = None, *, first: str = ""
+    git: Git, commit: str, missing: Callable[[str, str, bool], None] | None = None
 ) -> Iterator[tuple[str, TreeEntry, bytes]]:
-    """Yield path, entry and content of every folder and file of a commit's tree. The path of a folder ends in a slash.
+    """Yield path, entry and content of every folder and file of a commit's tree, by days. The path of a folder ends in a slash.
 
     Args:
         missing: Called for each unreadable object with its id, its path, and whether it is a folder.
-        first: The name of a folder to visit before the others.
 
     Raises:
         KeyError: The commit is unreadable, or, without `missing`, any object is.
     """
-    for path, entry in tree_union.walk(git, git.commit(commit).tree, missing, first=first):
+    entries = tree_union.walk(git, git.commit(commit).tree, missing)
+    for path, entry in sorted(entries, key=lambda each: tree_union.below_stream(each[0])):
         content = b""
         try:
             if not entry.is_tree and entry.mode != "160000":  # a submodule's commit is not in this repository

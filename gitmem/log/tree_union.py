@@ -176,6 +176,11 @@ def is_segment(path: str) -> bool:
     return path.endswith(".jsonl")
 
 
+def below_stream(path: str) -> str:
+    """Return what orders paths by days: lines stand near their attestations, which are in another stream."""
+    return path.partition("/")[2]
+
+
 def is_plain_segment(path: str, entry: TreeEntry) -> bool:
     """Return whether the entry at a path is a plain file of lines."""
     return is_segment(path) and entry.mode.startswith("100")
@@ -204,7 +209,6 @@ def walk(
     tree: str,
     missing: Callable[[str, str, bool], None] | None = None,
     *,
-    first: str = "",
     seen: set[str] | None = None,
 ) -> Iterator[tuple[str, TreeEntry]]:
     """Yield every folder and file below a tree, folders before their content. The path of a folder ends in a slash.
@@ -213,7 +217,6 @@ def walk(
 
     Args:
         missing: Called for each unreadable folder with its id, its path, and True.
-        first: The name of a folder to visit before the others.
         seen: Objects to skip; visited objects are added.
 
     Raises:
@@ -239,7 +242,6 @@ def walk(
                     raise
                 missing(entry.oid, path, True)
                 continue
-            inner.sort(key=lambda row: row[0] != f"{first}/")
             todo += reversed(inner)
         if path:
             yield path, entry
