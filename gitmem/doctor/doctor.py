@@ -253,7 +253,7 @@ class LogContent(Check):
         yield from tip.check()
         if not tip.is_readable:
             return
-        self.run.rebuilt = index_file.in_memory(self.store.views, records.read)
+        self.run.rebuilt = index_file.in_memory(self.store.views, records.read, spills=True)
         try:
             for each in self.OF_LINES:
                 yield from each(self.run).check()

@@ -45,6 +45,7 @@ else:
 READER_MILLISECONDS = 3_000  # then a reader continues with an index of its own in memory
 AFTER_COMMIT_MILLISECONDS = 1_000  # then the next reader updates the index
 COPY_SECONDS = 0.5
+CACHE_KILOBYTES = 16 * 1024  # of an index that spills
 TIDY_MILLISECONDS = 100  # timeout for readers to end; else the next committer checkpoints SQLite's log
 OPTIONAL_READ_SECONDS = 0.1  # for an optional read of the present index
 UNUSABLE: set[str] = set()  # damaged files that this process could not remove
@@ -373,14 +374,16 @@ def _quoted(where: str) -> str:
     return "".join(chr(byte) if byte in plain else f"%{byte:02x}" for byte in path)
 
 
-def in_memory(views: Iterable[View], read: Reader) -> Index:
-    """Return an empty index of this process alone, in case no file can be written."""
-    return Index(
-        sqlite3.connect(":memory:", uri=True, isolation_level=None, check_same_thread=False),
-        views,
-        read,
-        writable=False,
-    )
+def in_memory(views: Iterable[View], read: Reader, *, spills: bool = False) -> Index:
+    """Return an empty index of this process alone, in case no file can be written.
+
+    Args:
+        spills: Whether what exceeds `CACHE_KILOBYTES` goes to a temporary file without a name.
+    """
+    where = "" if spills else ":memory:"
+    connection = sqlite3.connect(where, uri=True, isolation_level=None, check_same_thread=False)
+    connection.execute(f"PRAGMA cache_size = -{CACHE_KILOBYTES}")
+    return Index(connection, views, read, writable=False)
 
 
 def connect(where: str) -> sqlite3.Connection:
