@@ -89,8 +89,6 @@ def guard(at: Environment, paths: list[str], anyway: str | None, *, pre_commit: 
     from gitmem.git import history
     from gitmem.work import edit_guard
 
-    if not paths and not pre_commit:
-        raise UsageError("--anyway needs a path. Nothing was written.", code="usage")
     store = at.store()
     mode = GUARD.value(store.settings()) or BLOCK
     if pre_commit:

@@ -178,13 +178,6 @@ def gate(
     at: Environment,
     wu: Wu = None,
     initiative: Initiative = None,
-    allow_unread_signals: Annotated[
-        bool,
-        Flag(
-            "--allow-unread-signals", "Pass the gate despite unread signals; needs --reason, and is recorded."
-        ),
-    ] = False,
-    reason: Annotated[str | None, Option("--reason", "TEXT", "Reason for --allow-unread-signals.")] = None,
     pre_push: Annotated[
         bool,
         Flag("--pre-push", "For git's pre-push hook: check the work unit of the branch, or of `gitmem.wu`."),
@@ -198,17 +191,17 @@ def gate(
     ] = False,
     paths: Annotated[list[str] | None, Argument("PATH", "Check claims on these paths instead.")] = None,
     anyway: Annotated[
-        str | None, Option("--anyway", "REASON", "Pass claims on PATH; it is recorded.")
+        str | None, Option("--anyway", "REASON", "Pass the gate, or claims on PATH; it is recorded.")
     ] = None,
     pre_commit: Annotated[
         bool, Flag("--pre-commit", "For git's pre-commit hook: check claims on the paths on standard input.")
     ] = False,
 ) -> int:
     """Exit 1 while signals to you on a work unit are unread or need your AGREE or REJECT, or others claim PATH."""
-    if paths or anyway is not None or pre_commit:
+    if paths or pre_commit:
         if ci or pre_push:
             raise UsageError(
-                "--ci and --pre-push check signals: they take no PATH, --anyway or --pre-commit. Nothing was checked.",
+                "--ci and --pre-push check signals: they take no PATH or --pre-commit. Nothing was checked.",
                 code="usage",
             )
         from .claims import guard
@@ -216,30 +209,24 @@ def gate(
         return guard(at, paths or [], anyway, pre_commit=pre_commit)
     from gitmem.signals import gate as operation
 
-    if allow_unread_signals != (reason is not None):
-        raise UsageError(
-            "--allow-unread-signals and --reason must be given together. Nothing was written.",
-            hint="The reason is recorded in the log, where everybody can read it.",
-            code="no-reason",
-        )
     if pre_push:
-        if wu or initiative or reason is not None:
+        if wu or initiative or anyway is not None:
             raise UsageError(
                 "--pre-push takes no work unit and no reason: it uses the work unit of the branch.",
                 code="usage",
             )
         return _before_push(at)
     if ci:
-        if initiative or reason is not None:
+        if initiative or anyway is not None:
             raise UsageError("--ci takes no initiative and no reason.", code="usage")
         return _before_merge(at, wu)
-    at.store().asks_once = reason is None
+    at.store().asks_once = anyway is None
     found = operation.check(
         at.store(),
         at.caller(),
         wu=wu,
         initiative=initiative,
-        reason=reason,
+        reason=anyway,
     )
     _print_answer(at, found)
     return 0 if found.open else CLOSED

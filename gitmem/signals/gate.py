@@ -76,7 +76,7 @@ def check(
     if reason is not None and is_blank(reason):
         raise UsageError(
             "Passing the gate despite unread signals needs a reason. Nothing was written.",
-            hint="Give --reason 'why'; it is recorded in the log, where everybody can read it.",
+            hint="Give --anyway 'why'; it is recorded in the log, where everybody can read it.",
             code="no-reason",
         )
     wu = wu if wu is not None or initiative is not None else caller.wu_id
@@ -205,7 +205,7 @@ def _pass(store: Store, caller: Caller, found: Gate, ids: Sequence[str], reason:
 
 def pass_command(wu: str) -> str:
     """Return the command that passes the closed gate of a work unit."""
-    return command("gitmem", "gate", "--wu", wu, "--allow-unread-signals", "--reason", "why they may wait")
+    return command("gitmem", "gate", "--wu", wu, "--anyway", "why they may wait")
 
 
 def count_text(found: Gate) -> str:

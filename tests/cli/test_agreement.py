@@ -143,7 +143,7 @@ def test_a_pass_of_the_gate_keeps_the_counts_and_names_its_record(talk: Talk) ->
     gate = ("gate", "--wu", "WU-7", "--json")
     root = talk.proposes("Ada", "Use vim", "Bohr", "--wu", "WU-7")
     assert talk("Bohr", *gate).json["unread"] == 1
-    passed = talk("Bohr", *gate, "--allow-unread-signals", "--reason", "paired review").json
+    passed = talk("Bohr", *gate, "--anyway", "paired review").json
 
     found = talk("Bohr", *gate)
     assert found.status == 0

@@ -77,9 +77,7 @@ def test_as_json_it_has_the_fields_of_its_shape(run: Run, asked: dict[str, str])
 @pytest.mark.usefixtures("commits")
 def test_a_reason_goes_past_and_both_logs_tell(run: Run, asked: dict[str, str], git: Git, repo: Path) -> None:
     """Status 0, also the next time: the reason counts for these signals."""
-    found = run(
-        "gate", "--allow-unread-signals", "--reason", "handled in paired review", session=asked["curie"]
-    )
+    found = run("gate", "--anyway", "handled in paired review", session=asked["curie"])
 
     assert found.status == 0, found
     assert found.out.startswith("gate passed: 2 unread signals on WU-7 for test:worker:curie · audit-")
@@ -96,10 +94,8 @@ def test_a_reason_goes_past_and_both_logs_tell(run: Run, asked: dict[str, str], 
 @pytest.mark.parametrize(
     "args",
     [
-        ["--allow-unread-signals"],
-        ["--reason", "why"],
-        ["--allow-unread-signals", "--reason", ""],
-        ["--allow-unread-signals", "--reason", "  "],
+        ["--anyway", ""],
+        ["--anyway", "  "],
         ["--pre-push", "--wu", "WU-7"],
         ["--wu", ""],
         ["--wu", "WU 7"],
@@ -109,7 +105,7 @@ def test_a_reason_goes_past_and_both_logs_tell(run: Run, asked: dict[str, str], 
 def test_what_is_asked_wrongly_is_status_2_and_records_nothing(
     run: Run, asked: dict[str, str], args: list[str]
 ) -> None:
-    """A reason is needed, and goes with the option."""
+    """A reason is needed, and a known work unit."""
     found = run("gate", *args, session=asked["curie"])
 
     assert found.status == 2, found
@@ -120,7 +116,7 @@ def test_a_secret_in_a_reason_is_refused(run: Run, asked: dict[str, str]) -> Non
     """As in every text that is pushed."""
     reason = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
-    found = run("gate", "--allow-unread-signals", "--reason", reason, session=asked["curie"])
+    found = run("gate", "--anyway", reason, session=asked["curie"])
 
     assert found.status == 2
     assert "seems to contain" in found.err
@@ -142,7 +138,7 @@ def test_before_a_push_the_branch_says_which_work_unit(
     closed = run("gate", "--pre-push", session=asked["curie"])
 
     assert closed.status == 1
-    assert "next: gitmem gate --wu WU-7 --allow-unread-signals --reason 'why they may wait'" in closed.out
+    assert "next: gitmem gate --wu WU-7 --anyway 'why they may wait'" in closed.out
     run("inbox", session=asked["curie"])
     run("reply", asked["question"], "no", "--reject", session=asked["curie"])
     quiet = run("gate", "--pre-push", session=asked["curie"])
@@ -154,7 +150,7 @@ def test_who_went_past_the_gate_may_push_and_what_comes_later_holds_the_next_pus
 ) -> None:
     """Whoever pushes gives git's hook no reason, so it uses the reason that the log has, for the work unit of the setting `gitmem.wu`."""
     git("config", "gitmem.wu", "WU-7", cwd=repo)
-    past = ("gate", "--wu", "WU-7", "--allow-unread-signals", "--reason", "paired")
+    past = ("gate", "--wu", "WU-7", "--anyway", "paired")
     assert run(*past, session=asked["curie"]).status == 0
 
     pushes = [run("gate", "--pre-push", session=asked["curie"]).status]

@@ -30,7 +30,7 @@ def day(run: Run, start: Start, repo: Path) -> None:
         return said.out.strip()
 
     asked = id_of("signal", "Split it?", "--to", "Curie", "--intent", "propose", "--wu", "WU-7")
-    run("gate", "--wu", "WU-7", "--allow-unread-signals", "--reason", "late", session=curie)
+    run("gate", "--wu", "WU-7", "--anyway", "late", session=curie)
     run("inbox", session=curie)
     id_of("reply", asked, "Yes", "--agree", session=curie)
     task = id_of("delegate", "Review it", "--to", "Curie")

@@ -256,9 +256,7 @@ def test_one_command_lists_everything_that_passed_a_rule(scene: Scene) -> None:
         scene.run("signal", "Yes", "--to", "Curie", "--as", "Bohr", "--insist", session=scene.planck).status
         == 0
     )
-    passed = scene.run(
-        "gate", "--wu", "WU-7", "--allow-unread-signals", "--reason", "in person", session=scene.bohr
-    )
+    passed = scene.run("gate", "--wu", "WU-7", "--anyway", "in person", session=scene.bohr)
     assert passed.status == 0
     claim = scene.json("claim", "src/**", session=scene.curie)["claim_id"]
     assert scene.run("claim", "release", claim, "--reason", "away", session=scene.planck).status == 0

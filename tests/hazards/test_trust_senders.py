@@ -272,7 +272,7 @@ def test_the_id_of_a_client_is_never_published(tmp_path: Path, variable: str, st
     attack.json("signal", "Again", "--to", CLIENT, GITMEM_SESSION=other)
     assert [each["message"] for each in attack.json("inbox")["signals"]] == ["Hello back", "Again"]
     attack.json("mem", "create", "Tabs are dropped", "--type", "note", "--lifecycle", "project")
-    attack("gate", "--wu", "WU-1", "--allow-unread-signals", "--reason", "late")
+    attack("gate", "--wu", "WU-1", "--anyway", "late")
     if starts:
         attack.json("session", "set", "--lane", "docs")
         attack.json("session", "end")
