@@ -28,7 +28,7 @@ COMMANDS = {
     'show': 'threads:show id',
     'receipts': 'threads:receipts id? --reader= --limit=',
     'converged': 'threads:converged id? --thread= --wait= --sync',
-    'gate': 'threads:gate paths* --wu= --initiative= --pre-push --ci --anyway= --pre-commit',
+    'gate': 'threads:gate paths* --wu= --initiative= --ci --anyway= --hook=',
     'claim paths': 'claims:paths paths+ --for=:lease --shared --wu= --reason= --anyway=',
     'claim list': 'claims:listing paths* --mine --edited',
     'claim release': 'claims:release id* --reason=',

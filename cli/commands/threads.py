@@ -7,7 +7,7 @@ from gitmem.errors import UsageError
 from ..environment import Environment
 from ..render import output, signals
 from ..render.output import with_options
-from ..values import duration, number, parse_moment
+from ..values import choice, duration, number, parse_moment
 from .signals import note_unknown_sender
 
 TYPE_CHECKING = False
@@ -178,10 +178,6 @@ def gate(
     at: Environment,
     wu: Wu = None,
     initiative: Initiative = None,
-    pre_push: Annotated[
-        bool,
-        Flag("--pre-push", "For git's pre-push hook: check the work unit of the branch, or of `gitmem.wu`."),
-    ] = False,
     ci: Annotated[
         bool,
         Flag(
@@ -193,33 +189,32 @@ def gate(
     anyway: Annotated[
         str | None, Option("--anyway", "REASON", "Pass the gate, or claims on PATH; it is recorded.")
     ] = None,
-    pre_commit: Annotated[
-        bool, Flag("--pre-commit", "For git's pre-commit hook: check claims on the paths on standard input.")
-    ] = False,
+    hook: Annotated[
+        str | None,
+        Option(
+            "--hook",
+            "pre-push|pre-commit",
+            "As git's hook: check the work unit of the branch, or of `gitmem.wu`; or claims on the paths on standard input.",
+        ),
+    ] = None,
 ) -> int:
     """Exit 1 while signals to you on a work unit are unread or need your AGREE or REJECT, or others claim PATH."""
-    if paths or pre_commit:
-        if ci or pre_push:
-            raise UsageError(
-                "--ci and --pre-push check signals: they take no PATH or --pre-commit. Nothing was checked.",
-                code="usage",
-            )
-        from .claims import guard
-
-        return guard(at, paths or [], anyway, pre_commit=pre_commit)
-    from gitmem.signals import gate as operation
-
-    if pre_push:
-        if wu or initiative or anyway is not None:
-            raise UsageError(
-                "--pre-push takes no work unit and no reason: it uses the work unit of the branch.",
-                code="usage",
-            )
+    choice("--hook", hook, ("pre-push", "pre-commit"))
+    if (hook and (wu or ci)) or ((hook or ci) and (paths or initiative or anyway is not None)):
+        raise UsageError(
+            "--hook goes with no other option or PATH, --ci with --wu alone. Nothing was checked.",
+            code="usage",
+        )
+    if hook == "pre-push":
         return _before_push(at)
     if ci:
-        if initiative or anyway is not None:
-            raise UsageError("--ci takes no initiative and no reason.", code="usage")
         return _before_merge(at, wu)
+    if paths or hook:
+        from .claims import guard
+
+        return guard(at, paths or [], anyway, pre_commit=hook is not None)
+    from gitmem.signals import gate as operation
+
     at.store().asks_once = anyway is None
     found = operation.check(
         at.store(),

@@ -46,7 +46,7 @@ READ_MAX = 4_096  # bytes of a hook
 CONFIG = r"^core\.hookspath$"
 FOLDER = "git-hooks"  # in the repository's state
 _ENDS = ("yml", "yaml", "toml", "json", "jsonc")
-_RUNS = {PRE_PUSH: "gitmem gate --pre-push", PRE_COMMIT: "gitmem gate --pre-commit"}
+_RUNS = {PRE_PUSH: "gitmem gate --hook pre-push", PRE_COMMIT: "gitmem gate --hook pre-commit"}
 # While nothing is claimed, a commit starts no second shell.
 _UNLESS = {PRE_COMMIT: '[ ! -e "${gitmem_hook%/*/*}/claims/claimed" ] || '}
 _SHELL = re.compile(rb"#!.*[/ \t](ba|da|z|k|a|mk)?sh\b")

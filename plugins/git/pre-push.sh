@@ -21,7 +21,7 @@ if [ -r "$common/gitmem/program" ]; then IFS= read -r program <"$common/gitmem/p
 [ -x "$program" ] && is_listed "$program" 2>/dev/null || program=$(command -v gitmem)
 case $program in
   /* | [A-Za-z]:*)
-    PYTHONPATH='' "$program" gate --pre-push </dev/null >&2
+    PYTHONPATH='' "$program" gate --hook pre-push </dev/null >&2
     status=$?
     case $status in
       0) ;;

@@ -96,7 +96,9 @@ def test_a_reason_goes_past_and_both_logs_tell(run: Run, asked: dict[str, str], 
     [
         ["--anyway", ""],
         ["--anyway", "  "],
-        ["--pre-push", "--wu", "WU-7"],
+        ["--hook", "pre-push", "--wu", "WU-7"],
+        ["--hook", "post-commit"],
+        ["--ci", "src"],
         ["--wu", ""],
         ["--wu", "WU 7"],
         ["--wu", "WU-77"],
@@ -128,20 +130,20 @@ def test_before_a_push_the_branch_says_which_work_unit(
     """Where there is none the answer says that nothing was checked; silent where nothing stands in the way."""
     for branch, after in (("main", "gitmem gate --help"), ("lane/wu-8-other", "git config gitmem.wu WU-8")):
         git("checkout", "--quiet", "-B", branch, cwd=repo)
-        unchecked = run("gate", "--pre-push", session=asked["curie"])
+        unchecked = run("gate", "--hook", "pre-push", session=asked["curie"])
         assert unchecked.status == 0 and "not checked" in unchecked.out, unchecked
         assert branch in unchecked.out and f"next: {after}\n" in unchecked.out
-        answer = run("gate", "--pre-push", "--json", session=asked["curie"]).json
+        answer = run("gate", "--hook", "pre-push", "--json", session=asked["curie"]).json
         assert answer["open"] is True and answer["wu_id"] is None and answer["reason"]
     git("checkout", "--quiet", "-b", "lane/wu-7-prices", cwd=repo)
 
-    closed = run("gate", "--pre-push", session=asked["curie"])
+    closed = run("gate", "--hook", "pre-push", session=asked["curie"])
 
     assert closed.status == 1
     assert "next: gitmem gate --wu WU-7 --anyway 'why they may wait'" in closed.out
     run("inbox", session=asked["curie"])
     run("reply", asked["question"], "no", "--reject", session=asked["curie"])
-    quiet = run("gate", "--pre-push", session=asked["curie"])
+    quiet = run("gate", "--hook", "pre-push", session=asked["curie"])
     assert (quiet.status, quiet.out, quiet.err) == (0, "", "")
 
 
@@ -153,10 +155,10 @@ def test_who_went_past_the_gate_may_push_and_what_comes_later_holds_the_next_pus
     past = ("gate", "--wu", "WU-7", "--anyway", "paired")
     assert run(*past, session=asked["curie"]).status == 0
 
-    pushes = [run("gate", "--pre-push", session=asked["curie"]).status]
+    pushes = [run("gate", "--hook", "pre-push", session=asked["curie"]).status]
     asks_again = run("gate", "--wu", "WU-7", session=asked["curie"]).status
     run("signal", "One more thing", "--to", "Curie", "--wu", "WU-7", session=asked["planck"])
-    pushes.append(run("gate", "--pre-push", session=asked["curie"]).status)
+    pushes.append(run("gate", "--hook", "pre-push", session=asked["curie"]).status)
 
     assert (pushes, asks_again) == ([0, 1], 0)
 
@@ -167,7 +169,7 @@ def test_where_several_sessions_are_live_and_none_says_that_it_pushes_all_count(
     """A tool that pushes without a session is not let through by that; a person at a terminal is a person."""
     git("config", "gitmem.wu", "WU-7", cwd=repo)
 
-    found = run("gate", "--pre-push")
+    found = run("gate", "--hook", "pre-push")
 
     assert found.status == 1
     assert "for test:worker:curie" in found.out
@@ -182,7 +184,7 @@ def test_where_nobody_can_be_written_to_a_push_goes_on(
     git("config", "--unset", "user.email", cwd=repo)
     git("config", "gitmem.wu", "WU-7", cwd=repo)
 
-    found = run("gate", "--pre-push")
+    found = run("gate", "--hook", "pre-push")
 
     assert found.status == 0
     assert found.out.startswith("gate: not checked on WU-7: no session and no user.email"), found

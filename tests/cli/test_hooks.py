@@ -221,7 +221,7 @@ def test_hooks_of_all_repositories_are_left_alone(
     said = run("setup", "--git", "pre-commit")
 
     assert said.status == 1 and f"{folder}/pre-commit is outside of this repository" in said.out
-    assert "gitmem gate --pre-commit" in said.out and not folder.exists()
+    assert "gitmem gate --hook pre-commit" in said.out and not folder.exists()
     assert hooks(run)["pre_commit"] == "not installed"
     folder.mkdir()
     hook = folder / "pre-commit"

@@ -500,10 +500,10 @@ def test_a_push_hears_that_lines_are_missing_though_the_gate_is_open(
     for each in desk("inbox", "--all", "--json", session=curie).json["signals"]:
         if each.get("requires_ack"):
             assert desk("reply", each["signal_id"], "Yes.", "--agree", session=curie).status == 0
-    assert desk("gate", "--pre-push", session=curie).out == ""
+    assert desk("gate", "--hook", "pre-push", session=curie).out == ""
     move_back(desk, git)
 
-    said = desk("gate", "--pre-push", session=curie)
+    said = desk("gate", "--hook", "pre-push", session=curie)
 
     assert "missing from the log" in said.out and FIX in said.next
 

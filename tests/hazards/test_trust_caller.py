@@ -257,7 +257,7 @@ def test_a_push_asks_for_every_session_of_the_last_day(here: Place, git: Git) ->
     here.start("Planck", ago=HOUR)
     here("signal", "Wait", "--to", "Curie", "--wu", "WU-7", "--as", PERSON)
     git("checkout", "--quiet", "-b", "wu-7", cwd=here.path)
-    said = here("gate", "--pre-push")
+    said = here("gate", "--hook", "pre-push")
     assert said.status == 1 and f"--as {curie}" in said.out
 
 

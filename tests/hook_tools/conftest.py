@@ -158,12 +158,15 @@ class Repository:
         (self.top / "b.txt").write_text(os.urandom(4).hex())
         ran, calls = self.do("git", "commit", "-m", "x", "b.txt", calls=bool(ours))
         assert (ran.get("pre-commit", 0), ran.get("post-commit", 0)) == (user, user)
-        assert (calls.get("gate --pre-commit", 0), calls.get("background note-commits", 0)) == (ours, ours)
+        assert (calls.get("gate --hook pre-commit", 0), calls.get("background note-commits", 0)) == (
+            ours,
+            ours,
+        )
         (self.top / "a.txt").write_text(os.urandom(4).hex())
         self.do("git", "commit", "-m", "x", "a.txt", status=ours, calls=not ours and False)
         self.run("git", "checkout", "--quiet", "HEAD", "a.txt")
         ran, calls = self.do("git", "push", "--quiet", "hub", "main", calls=False)
-        assert (ran.get("pre-push", 0), calls.get("gate --pre-push", 0)) == (user, ours)
+        assert (ran.get("pre-push", 0), calls.get("gate --hook pre-push", 0)) == (user, ours)
         self.run("git", "checkout", "--quiet", "-B", "side", "HEAD~1")
         (self.top / "c.txt").write_text(os.urandom(4).hex())
         self.run("git", "add", "c.txt")

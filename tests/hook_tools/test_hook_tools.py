@@ -121,14 +121,14 @@ def test_a_hook_that_pre_commit_keeps(first: str, tools: Path, repository: Calla
 
     (here.top / "b.txt").write_text("new")
     ran, calls = here.do("git", "commit", "-m", "x", "b.txt", calls=False)
-    assert (ran["theirs"], ran["pre-commit"], calls["gate --pre-commit"]) == (1, 1, 1)
+    assert (ran["theirs"], ran["pre-commit"], calls["gate --hook pre-commit"]) == (1, 1, 1)
     (here.top / "a.txt").write_text("new")
     here.run("git", "commit", "-m", "x", "a.txt", status=1)
 
     here.run("pre-commit", "uninstall")
     assert "installed" in here.states()
     ran, calls = here.do("git", "commit", "--allow-empty", "-m", "x", "b.txt", calls=False)
-    assert (ran["theirs"], ran.get("pre-commit"), calls["gate --pre-commit"]) == (1, None, 1)
+    assert (ran["theirs"], ran.get("pre-commit"), calls["gate --hook pre-commit"]) == (1, None, 1)
     here.hooks("remove")
     assert theirs.read_text() == '#!/bin/sh\necho theirs >>"$RAN"\n'
     assert [
@@ -176,9 +176,9 @@ def test_pre_commit_takes_our_hooks_from_this_repository(
     for _ in range(2):
         (here.top / "a.txt").write_text("new")
         _, calls = here.do("git", "commit", "-m", "x", "a.txt", status=1, calls=False)
-        assert calls["gate --pre-commit"] == 1
+        assert calls["gate --hook pre-commit"] == 1
         here.run("git", "checkout", "--quiet", "HEAD", "a.txt")
         _, calls = here.do("git", "push", "--quiet", "hub", "main", calls=False)
-        assert calls["gate --pre-push"] == 1
+        assert calls["gate --hook pre-push"] == 1
         for name in NAMES[:2]:
             here.run("gitmem", "setup", "--git", name)

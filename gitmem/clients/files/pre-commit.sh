@@ -11,7 +11,7 @@ if [ -e "$common/gitmem/claims/claimed" ] && [ ! -e "$common/gitmem/claims/only-
   [ -x "$program" ] && is_listed "$program" 2>/dev/null || program=$(command -v gitmem)
   case $program in
     /* | [A-Za-z]:*)
-      git diff --cached --name-only --no-renames -z | PYTHONPATH='' "$program" gate --pre-commit >&2
+      git diff --cached --name-only --no-renames -z | PYTHONPATH='' "$program" gate --hook pre-commit >&2
       status=$?
       case $status in
         0) ;;

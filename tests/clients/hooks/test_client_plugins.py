@@ -165,7 +165,7 @@ def test_hooks_for_pre_commit_stop_what_those_of_setup_stop(repo: Path, tmp_path
             return done.returncode, done.stderr
 
         usual = os.environ["PATH"]
-        assert hook(f"{programs}:{usual}") == (1, f"gate --{name}\n")
+        assert hook(f"{programs}:{usual}") == (1, f"gate --hook {name}\n")
         status, said = hook(WITHOUT)
         assert status == 0 and said.startswith("gitmem: no gitmem program found") and said.count("\n") == 1
         installed = repo / ".git" / "gitmem" / git_hook.FOLDER / name

@@ -56,7 +56,7 @@ def test_only_a_closed_gate_stops_a_push(answer: int, status: int, repo: Path) -
     done = push(repo, hook)
 
     assert done.returncode == status
-    assert "asked: gate --pre-push" in done.stderr
+    assert "asked: gate --hook pre-push" in done.stderr
     assert ("the push continues" in done.stderr) == (answer > 1)
     assert done.stdout == ""
 
@@ -182,7 +182,7 @@ def test_git_itself_runs_it_from_a_linked_worktree(repo: Path, tmp_path: Path) -
         ["git", "push", str(hub), "side"], cwd=other, capture_output=True, text=True, timeout=60
     )
     assert done.returncode != 0
-    assert "asked: gate --pre-push" in done.stderr
+    assert "asked: gate --hook pre-push" in done.stderr
     gitmem(repo, 0)
     done = subprocess.run(
         ["git", "push", str(hub), "side"], cwd=other, capture_output=True, text=True, timeout=60
@@ -383,7 +383,7 @@ def test_the_pre_commit_hook_starts_gitmem_only_for_claims_of_others(
         assert "asked" not in commit().stderr
         own.unlink()
         done = commit()
-        assert "asked: gate --pre-commit\na b.py\n" in done.stderr
+        assert "asked: gate --hook pre-commit\na b.py\n" in done.stderr
         assert done.returncode == status
     git_hook.uninstall(hook)
     assert not os.path.lexists(hook.path)
