@@ -27,7 +27,7 @@ COMMANDS = {
     'thread': 'threads:thread id --limit=',
     'show': 'threads:show id',
     'receipts': 'threads:receipts id? --reader= --limit=',
-    'converged': 'threads:converged id? --thread= --wait= --sync',
+    'converged': 'threads:converged id --wait= --sync',
     'gate': 'threads:gate paths* --wu= --initiative= --ci --anyway= --hook=',
     'claim paths': 'claims:paths paths+ --for=:lease --shared --wu= --reason= --anyway=',
     'claim list': 'claims:listing paths* --mine --edited',

@@ -111,7 +111,7 @@ Initiative = Annotated[str | None, SIGNAL_OPTIONS["initiative"]]
 Lane = Annotated[str | None, SIGNAL_OPTIONS["lane"]]
 Thread = Annotated[str | None, SIGNAL_OPTIONS["thread"]]
 From = Annotated[str | None, Option("--from", "NAME", "Only records of this sender or author.")]
-ThreadId = Annotated[str | None, Argument("ID", SIGNAL_OPTIONS["thread"].help), PLAIN]
+ThreadId = Annotated[str, Argument("ID", SIGNAL_OPTIONS["thread"].help), PLAIN]
 ThreadLimit = Annotated[
     str | None,
     Option(

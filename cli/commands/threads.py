@@ -29,7 +29,6 @@ if TYPE_CHECKING:
         ReceiptsLimit,
         ReceiptsSignal,
         SyncToo,
-        Thread,
         ThreadId,
         ThreadLimit,
         Wu,
@@ -117,14 +116,11 @@ def log(
 
 def converged(
     at: Environment,
-    id: ThreadId = None,
-    thread: Thread = None,
+    id: ThreadId,
     wait: Annotated[str | None, Option("--wait", "30s", "Wait up to this long for agreement."), MODEL] = None,
     sync: SyncToo = False,
 ) -> int:
     """Exit 0 if all parties of a thread, or as many as its root needs, agreed to this proposal, or to any if the id is of something else; else 1."""
-    if (id is None) == (thread is None):
-        raise UsageError("Expected one thread or signal id.", next=["gitmem converged --help"])
     import time
 
     from gitmem.signals import threads, watch
@@ -145,7 +141,7 @@ def converged(
             sync_at = time.monotonic() + SYNC_EVERY_SECONDS
         seen = waker.stamp()  # before the read: a signal that arrives during it counts as a change
         with at.store().one_look():
-            found = threads.converged(at.store(), id or thread or "", caller=at.caller_if_any())
+            found = threads.converged(at.store(), id, caller=at.caller_if_any())
         if found.is_settled or stop.is_set() or time.monotonic() >= deadline:
             break
         waker.wait(seen, min(deadline, sync_at) - time.monotonic())

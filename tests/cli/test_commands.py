@@ -100,7 +100,7 @@ def test_a_signal_travels(run: Run, start: Start) -> None:
     assert run("inbox", "--count", session=curie).out == "0\n"
 
     assert run("reply", signal_id, "Yes.", "--agree", session=curie).status == 0
-    found = run("converged", "--thread", signal_id, "--json")
+    found = run("converged", signal_id, "--json")
     assert found.status == 0
     assert found.json["converged"] is True
     assert found.json["agreed"] == ["test:worker:curie"]

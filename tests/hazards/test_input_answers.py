@@ -76,7 +76,6 @@ ERRORS: dict[str, tuple[list[str], int]] = {
     "unknown remote": (["sync", "nowhere"], 2),
     "unknown id": (["show", "sig-zzzzzz"], 2),
     "unknown recipient": (["signal", "hi", "--to", "Nobody"], 2),
-    "two threads": (["converged", "a", "--thread", "b"], 2),
     "no thread": (["converged"], 2),
     "unknown caller": (["--as", "Nobody", "whoami"], 2),
     "empty name": (["session", "start", "--name", ""], 2),
