@@ -22,7 +22,7 @@ COMMANDS = {
     'signal': 'signals:signal message --to=* --broadcast --reply-to= --thread= --intent= --need= --veto=* --interrupt= --requires-ack --idempotency-key= --wu= --initiative= --lane= --target-role= --delegation-id= --artifact= --allow-unseen --insist --sync -q:quiet --quiet',
     'reply': 'signals:reply id message --agree --reject --counter --insist --sync -q:quiet --quiet',
     'inbox': 'signals:inbox --for=:for_ --wu= --thread= --intent=* --from=:from_ --all --no-mark --count --limit=',
-    'watch': 'watch:watch --session= --sync= --exec=:exec_ --write= --notify',
+    'watch': 'watch:watch --sync= --exec=:exec_ --write= --notify',
     'top': 'view:top',
     'thread': 'threads:thread id --limit=',
     'show': 'threads:show id',

@@ -201,9 +201,6 @@ LEAST_SECONDS = 1.0
 
 def watch(
     at: Environment,
-    session: Annotated[
-        str | None, Option("--session", "WHO", "Watch for this session id, agent identity or name in use.")
-    ] = None,
     sync: Annotated[str | None, Option("--sync", "10s", "Sync with the remote at this interval.")] = None,
     exec_: Annotated[
         str | None,
@@ -224,14 +221,15 @@ def watch(
     every = _seconds("--sync", sync)
     stop = WatchEnded()
     store = at.store()
-    of = watching.watch_owner(store, at.who(), session)
+    of = watching.watch_owner(store, at.who())
     if of.peek and exec_ is not None:
         raise UsageError(
             f"{of.peek} --exec runs no commands for another reader's signals.",
             hint="Run it from that reader's own session, or with --as while no variable names another session.",
             code="not-yours",
         )
-    output.set_options(None, (of.session or of.reader) if session is not None else None)
+    if at.as_ is not None:
+        output.set_options(None, of.session or of.reader)  # a name can be somebody else's tomorrow
     showing = SignalPrinter(at, of, stop, exec_, EXEC_SECONDS)
     if notify:
         showing.notifier = notifier()
@@ -244,7 +242,7 @@ def watch(
     if every is not None:
         syncs = BackgroundSyncs(at.folder, every)
     with stop:
-        if session is None and of.caller is not None and of.caller.remark:
+        if of.caller.remark:
             tell(of.caller.remark)
         tell(of.peek or f"watching for signals to {of.name}; press Ctrl-C to end{_session_hint(store, of)}")
         try:
@@ -403,11 +401,11 @@ class WatchEnded(Struct):
 
 
 def _session_hint(store: Store, of: WatchOwner) -> str:
-    """Return a hint on --session for a person in a worktree with an agent's session; otherwise ""."""
+    """Return a hint on --as for a person in a worktree with an agent's session; otherwise ""."""
     from gitmem.agents import presence
 
-    meant = of.caller is not None and of.caller.is_person and presence.of_worktree(store)
-    return "; use `--session NAME` to watch for an agent" if meant else ""
+    meant = of.caller.is_person and presence.of_worktree(store)
+    return "; use `--as NAME` to watch for an agent" if meant else ""
 
 
 def _polling() -> bool:

@@ -503,7 +503,7 @@ def recorded_by(store: Store, caller: Caller, intent: str, *, may: bool) -> str 
 
 def peek_reason(store: Store, caller: Caller) -> str | None:
     """Return why reading another's mailbox marks nothing, or None if the caller reads its own."""
-    if caller.session_id is not None and store.is_of_another_key(caller.session_id):
+    if not store.may_write_as(caller.reader) or store.is_of_another_key(caller.session_id or ""):
         name = sanitize(caller.name or caller.reader)
         return f"Inbox of {name}, which has another key. Nothing is marked as delivered."
     if caller.who is None:

@@ -232,8 +232,8 @@ _ALWAYS = {
     "cline": ["Enable hooks in Cline's settings. Signals are shown with a tool's result."],
     "opencode": ["OpenCode reads plugins when it starts: restart it."],
     "aider": [
-        f"Aider has no hooks. Nothing was written. Run `gitmem watch --session NAME --write {SIGNALS_FILE}` in a side terminal, and start it with `aider --read {SIGNALS_FILE}`.",
-        "NAME is the agent's session; without --session, the watch shows your own signals.",
+        f"Aider has no hooks. Nothing was written. Run `gitmem watch --as NAME --write {SIGNALS_FILE}` in a side terminal, and start it with `aider --read {SIGNALS_FILE}`.",
+        "NAME is the agent's session; without --as, the watch shows your own signals.",
         f"Add {SIGNALS_FILE} to .git/info/exclude or .gitignore; do not commit it.",
     ],
 }

@@ -7,8 +7,7 @@ import time
 
 from ..agents import caller as callers
 from ..agents import delivery, mailbox, presence
-from ..agents.caller import CallerClaims
-from ..errors import GitmemError, StoreError, UsageError
+from ..errors import GitmemError, StoreError
 from ..index.index_file import sqlite3
 from ..log.ref import LOG_REF
 from ..order.content import has_conflict
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from watchfiles._rust_notify import RustNotify
 
-    from ..agents.caller import Caller
+    from ..agents.caller import Caller, CallerClaims
     from ..records.record_types import ShownSignal
     from ..store import Store
     from .inbox import InboxOwner, InboxResult
@@ -225,51 +224,26 @@ class WatchOwner:
         peek: Why nothing is marked as read; None if the watch belongs to the reader.
     """
 
-    def __init__(self, caller: Caller | None, of: Caller, peek: str | None = None) -> None:
+    def __init__(self, caller: Caller, peek: str | None = None) -> None:
         self.caller = caller
-        self.reader = of.reader
-        self.session = of.session_id if not of.raw else None
-        self.name = of.name or of.reader
-        self.workspace = of.workspace
+        self.reader = caller.reader
+        self.session = caller.session_id if not caller.raw else None
+        self.name = caller.name or caller.reader
+        self.workspace = caller.workspace
         self.peek = peek
 
 
-def watch_owner(store: Store, who: CallerClaims, session: str | None = None) -> WatchOwner:
+def watch_owner(store: Store, who: CallerClaims) -> WatchOwner:
     """Return the owner of the signals to watch.
 
-    A person or unknown caller that names a session acts as it. An agent that names another session only peeks: the
-    signals stay unread.
-
-    Args:
-        session: A session id, an agent identity or an active display name, exactly; None for the caller.
+    An agent whose `--as` names another session only peeks: the signals stay unread.
 
     Raises:
-        UsageError: As for `--as`.
+        UsageError: As for every command.
     """
-    if session is None:
-        own = callers.find(store, who)
-        assert own is not None
-        if own.who is not None:
-            return WatchOwner(own, own, callers.peek_reason(store, own))
-        return WatchOwner(own, own)
-    try:
-        named = callers.find(store, CallerClaims(as_=session))
-    except UsageError as error:
-        error.message = error.message.replace("--as", "--session", 1)
-        raise
-    assert named is not None
-    try:
-        own = callers.find(store, who, must=False) if who.as_ is None else callers.find(store, who)
-    except UsageError as error:
-        if error.code != "no-person":
-            raise
-        own = None
-    if own is None or own.reader == named.reader or (own.session_id and own.session_id == named.session_id):
-        return WatchOwner(named, named)
-    if own.is_person and not named.is_person:
-        return WatchOwner(named, named)
-    name = named.name or named.reader
-    return WatchOwner(own, named, f"Signals to {name}. Nothing is marked as delivered.")
+    own = callers.find(store, who)
+    assert own is not None
+    return WatchOwner(own, callers.peek_reason(store, own) if own.who is not None else None)
 
 
 def watch_until(
@@ -398,8 +372,7 @@ class Watch:
         if found is None:
             return
         self.ended = found.ended is not None
-        caller = callers.of_session(found, self.of.caller.source if self.of.caller else "as")
-        self.of = WatchOwner(caller, caller)
+        self.of = WatchOwner(callers.of_session(found, self.of.caller.source))
         self._target = self._find()
 
     def _new(self) -> bool:

@@ -92,5 +92,5 @@ def test_every_command_in_it_runs(
 
         statuses = {"converged": (0, 1), "gate": (0, 1), "call": (6,)}  # Curie does not answer
         assert done.status in statuses.get(words[0], (0,)), f"{each}\n{done}"
-    assert "gitmem watch --session NAME" in known  # without it a person watches for themselves
+    assert "gitmem watch --as NAME" in known  # without it a person watches for themselves
     assert {each.split()[1] for each in known} <= {path.partition(" ")[0] for path in app.COMMANDS}

@@ -89,7 +89,7 @@ def test_install_says_what_it_found_and_what_to_do(run: Run, home: Path, repo: P
 
 
 @pytest.mark.parametrize(
-    ("client", "said"), [("windsurf", "gitmem watch"), ("aider", "gitmem watch --session NAME --write")]
+    ("client", "said"), [("windsurf", "gitmem watch"), ("aider", "gitmem watch --as NAME --write")]
 )
 def test_a_client_without_hooks_is_sent_to_watch(client: str, said: str, run: Run, home: Path) -> None:
     answer = run("setup", "--client", client)
@@ -396,7 +396,7 @@ def test_aider_is_told_whose_signals_and_which_file(run: Run, home: Path) -> Non
     """A terminal by itself would watch for the person."""
     said = run("setup", "--client", "aider").out
 
-    assert "gitmem watch --session NAME --write .aider.signals.md" in said
+    assert "gitmem watch --as NAME --write .aider.signals.md" in said
     assert ".git/info/exclude" in said
 
 

@@ -31,7 +31,7 @@ EVERYDAY = (
     ["session", "start", "--name", "Curie"], ["session", "set", "--wu", "WU-7"], ["session", "note", "Reading"],
     ["session", "end"], ["roster", "--all"], ["whoami"], ["roster"], ["roster", "Cur"],
     ["signal", "Hello", "--to", "Curie", "--to=Planck", "-q"], ["reply", "sig-1", "Yes", "--agree", "--json"],
-    ["inbox", "--intent", "propose", "--limit=3"], ["watch", "--session", "Curie"], ["thread", "sig-1"],
+    ["inbox", "--intent", "propose", "--limit=3"], ["watch", "--as", "Curie"], ["thread", "sig-1"],
     ["show", "sig-1"], ["converged", "sig-1", "--wait", "30s"], ["converged", "sig-1", "--sync"],
     ["gate", "--wu", "WU-7"], ["log", "-n", "5"], ["log", "-n5"], ["sync"], ["sync", "origin", "backup"],
     ["mem", "create", "A finding", "--type", "bug"], ["mem", "create", "-q", "--", "-1 for this"],

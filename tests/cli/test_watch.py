@@ -196,7 +196,7 @@ def desk(repo: Path, tmp_path: Path, git: Any, run: Any, start: Any) -> Iterator
 def test_a_terminal_gets_the_intent_in_colour_and_nothing_else_does(desk: Desk) -> None:
     """No escape code of a peer, no code with NO_COLOR, and none in the file of --write."""
     seen = desk.watch(
-        "--session", "Curie", "--write", "kept", pty=True, TERM="xterm", NO_COLOR="", FORCE_COLOR=""
+        "--as", "Curie", "--write", "kept", pty=True, TERM="xterm", NO_COLOR="", FORCE_COLOR=""
     ).until_ready()
     desk.to_curie("\x1b[31mred\x07\x9b2J", "--intent", "propose")
     seen.until_said("red")
@@ -206,7 +206,7 @@ def test_a_terminal_gets_the_intent_in_colour_and_nothing_else_does(desk: Desk) 
     assert "\\u001b[31mred" in seen.out
     assert "\x1b" not in (desk.other / "kept").read_text()
 
-    seen = desk.watch("--session", "Curie", pty=True, TERM="xterm", NO_COLOR="1").until_ready()
+    seen = desk.watch("--as", "Curie", pty=True, TERM="xterm", NO_COLOR="1").until_ready()
     desk.to_curie("And this?", "--intent", "propose")
     seen.until_said("And this?")
     assert seen.end() == 0, seen
@@ -218,7 +218,7 @@ def test_in_a_terminal_a_signal_appears_once_and_ctrl_c_ends_it(desk: Desk) -> N
 
     The line to reply by answers as Curie, as the watch does.
     """
-    seen = desk.watch("--session", "Curie", pty=True, TERM="xterm").until_ready()
+    seen = desk.watch("--as", "Curie", pty=True, TERM="xterm").until_ready()
     first = desk.to_curie("Does this reach you?", "--wu", "WU-7")
     seen.until_said("| Does this reach you?", f"gitmem --as {desk.curie} reply {first} - <<'EOF'")
     os.write(seen.fd, b"\x03")
@@ -227,7 +227,7 @@ def test_in_a_terminal_a_signal_appears_once_and_ctrl_c_ends_it(desk: Desk) -> N
     assert "Traceback" not in seen.out + seen.err
     assert desk.unread() == []
 
-    again = desk.watch("--session", "Curie", pty=True, TERM="xterm").until_ready()
+    again = desk.watch("--as", "Curie", pty=True, TERM="xterm").until_ready()
     second = desk.to_curie("And this?")
     again.until_said("| And this?")
     os.write(again.fd, b"\x03")
@@ -240,12 +240,12 @@ def test_in_a_terminal_a_signal_appears_once_and_ctrl_c_ends_it(desk: Desk) -> N
 def test_a_person_is_told_how_to_watch_for_an_agent(desk: Desk) -> None:
     """Where agents work here; the first line says whom it watches for."""
     alone = desk.watch(pty=True, TERM="xterm").until_ready()
-    assert "--session" not in alone.err and alone.end() == 0
+    assert "--as" not in alone.err and alone.end() == 0
     desk.run("session", "start", "--name", "Franklin", cwd=desk.other)
 
     seen = desk.watch(pty=True, TERM="xterm").until_ready()
     seen.until_said(
-        "watching for signals to Test Person; press Ctrl-C to end; use `--session NAME` to watch for an agent"
+        "watching for signals to Test Person; press Ctrl-C to end; use `--as NAME` to watch for an agent"
     )
     assert seen.end() == 0
 
@@ -265,7 +265,7 @@ def test_in_tmux(desk: Desk, tmp_path: Path) -> None:
 
     tmux("-f", "/dev/null", "new-session", "-d", "-s", "w", "-x", "200", "-y", "50", "sh")
     try:
-        tmux("send-keys", "-t", "w", f"{program} watch --session Curie; echo ended with $?", "Enter")
+        tmux("send-keys", "-t", "w", f"{program} watch --as Curie; echo ended with $?", "Enter")
         until(lambda: "press Ctrl-C to end" in screen(), "tmux")
         desk.to_curie("Do you see this?")
         until(lambda: "| Do you see this?" in screen(), "tmux")
@@ -386,7 +386,7 @@ def test_as_json_each_event_is_a_line(desk: Desk) -> None:
 
 def test_next_acts_as_the_session_that_was_named(desk: Desk) -> None:
     """Whoever sits at the terminal is not Curie."""
-    seen = desk.watch("--session", "Curie", "--json", GITMEM_SESSION="").until_ready()
+    seen = desk.watch("--as", "Curie", "--json", GITMEM_SESSION="").until_ready()
     said = desk.to_curie("one")
     seen.until_said(said)
     assert seen.end() == 0
@@ -396,7 +396,7 @@ def test_next_acts_as_the_session_that_was_named(desk: Desk) -> None:
 
 def test_an_agent_that_names_another_marks_nothing(desk: Desk) -> None:
     """It says so, and shows each once all the same; and runs no command for it."""
-    seen = desk.watch("--session", "Curie", GITMEM_SESSION=desk.planck)
+    seen = desk.watch("--as", "Curie", GITMEM_SESSION=desk.planck)
     seen.until_said("Nothing is marked")
     said = desk.to_curie("for Curie alone")
     seen.until_said("| for Curie alone")
@@ -404,7 +404,7 @@ def test_an_agent_that_names_another_marks_nothing(desk: Desk) -> None:
     assert "gitmem reply" not in seen.out
     assert desk.unread() == [said]
 
-    refused = desk.run("watch", "--session", "Curie", "--exec", "true", session=desk.planck)
+    refused = desk.run("watch", "--as", "Curie", "--exec", "true", session=desk.planck)
 
     assert refused.status == 2
     assert "--exec runs no commands" in refused.err
@@ -436,7 +436,7 @@ def test_a_command_gets_each_directed_signal(desk: Desk, tmp_path: Path) -> None
 def test_a_command_answers_for_the_reader(desk: Desk, tmp_path: Path) -> None:
     """`gitmem reply` in it acts as the session that is watched."""
     answer = f'{program_at(tmp_path)} reply "$GITMEM_SIGNAL_ID" seen'
-    seen = desk.watch("--session", "Curie", "--exec", answer, GITMEM_SESSION="").until_ready()
+    seen = desk.watch("--as", "Curie", "--exec", answer, GITMEM_SESSION="").until_ready()
     said = desk.to_curie("please answer")
 
     def answered() -> bool:
@@ -727,7 +727,7 @@ def test_the_desktop_tells_of_signals_to_the_reader_and_runs_nothing_of_them(des
     (folder / "notify-send").write_text(f'#!/bin/sh\nprintf "%s|" "$@" >> {told}\necho >> {told}\n')
     (folder / "notify-send").chmod(0o755)
     path = f"{folder}{os.pathsep}{os.environ['PATH']}"
-    seen = desk.watch("--session", "Curie", "--notify", PATH=path).until_ready()
+    seen = desk.watch("--as", "Curie", "--notify", PATH=path).until_ready()
     desk.say("to all")
     seen.until_said("to all")
     desk.to_curie("$(touch x) <b>\x1b[31mred\nnext", "--intent", "propose")

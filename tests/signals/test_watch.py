@@ -19,7 +19,6 @@ from gitmem.log.write_ahead import Owner
 from gitmem.signals import inbox, send
 from gitmem.signals import watch as watching
 from gitmem.signals.watch import ChangeWatcher, Watch
-from gitmem.store import Store
 from tests.file_faults import at, full
 from tests.sandbox import Clock, acting, annas, new_repo, open_store, worktree
 
@@ -62,8 +61,8 @@ class Desk:
         self, name: str = "Curie", *, by: Caller | None = None, one_by_one: bool = False, **waits: float
     ) -> Watch:
         """A watch as a person at a terminal starts it, or as an agent does."""
-        who = CallerClaims(session=by.session_id) if by else CallerClaims(terminal=True)
-        of = watching.watch_owner(self.watcher, who, name)
+        who = CallerClaims(as_=name, session=by.session_id if by else None, terminal=by is None)
+        of = watching.watch_owner(self.watcher, who)
         tell = self.told.append
         found = Watch(self.watcher, of, self.stop, events=False, one_by_one=one_by_one, report=tell, **waits)
         self.opened.append(found)
@@ -231,37 +230,15 @@ def test_an_agent_that_names_itself_is_itself(desk: Desk) -> None:
         assert desk.unread() == set()
 
 
-def test_a_person_does_not_read_another_persons_mail(desk: Desk) -> None:
-    """People are not sessions that a terminal could be the side of."""
-    person = acting_person(desk.watcher)
-    desk.say("hello", person)
-    other = open_store(desk.repo, desk.clock, mail="else@example.org")
-
-    of = watching.watch_owner(other, CallerClaims(terminal=True), person)
-
-    assert of.peek is not None
-    other.close()
-
-
-def acting_person(store: Store) -> str:
-    """The identity of this clone's user, once the log has seen it."""
-    from gitmem.agents import caller
-
-    found = caller.find(store, CallerClaims(terminal=True))
-    assert found
-    send.send(store, found, "I am here")
-    return found.reader
-
-
 def test_nobody_in_particular_can_not_be_watched(desk: Desk) -> None:
     """A name that is nobody's, and a session that has ended: nothing is shown, and it says why."""
     with pytest.raises(UsageError) as unknown:
-        watching.watch_owner(desk.watcher, CallerClaims(terminal=True), "Nobody")
+        watching.watch_owner(desk.watcher, CallerClaims(terminal=True, as_="Nobody"))
     assert unknown.value.code == "unknown-session"
-    assert unknown.value.message.startswith("--session: unknown session, identity or name: Nobody")
+    assert unknown.value.message.startswith("--as: unknown session, identity or name: Nobody")
     lifecycle.end(desk.writer, desk.curie)
     with pytest.raises(UsageError) as ended:
-        watching.watch_owner(desk.watcher, CallerClaims(terminal=True), str(desk.curie.session_id))
+        watching.watch_owner(desk.watcher, CallerClaims(terminal=True, as_=str(desk.curie.session_id)))
     assert ended.value.code == "ended-session"
 
 

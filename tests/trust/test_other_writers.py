@@ -105,6 +105,18 @@ def test_the_words_alone_mean_ones_own_and_else_the_only_one(
     assert mallory("session", "start", "--agent-identity", of_anna).status == 2
 
 
+def test_who_reads_as_a_person_of_another_key_only_looks_on(anna: At, mallory: At) -> None:
+    """Nothing can be recorded as they: the mail is shown, and stays unread for them."""
+    person = anna.json("signal", "I am here")["signal"]["sender_identity"]
+    exchange(anna, mallory)
+    assert mallory("signal", "For Anna alone", "--to", person).status == 0
+    said = mallory("inbox", "--as", person)
+    assert (said.status, "For Anna alone" in said.out) == (0, True), said
+    assert "which has another key. Nothing is marked as delivered." in said.out
+    exchange(anna, mallory)
+    assert [each["message"] for each in anna.json("inbox", "--as", person)["signals"]] == ["For Anna alone"]
+
+
 def test_one_person_sees_words_alone(anna: At) -> None:
     """Neither answers, errors nor commits show a writer where nobody else is."""
     planck = anna.start(PRICES)
