@@ -72,7 +72,7 @@ COMMANDS = {
     'view': 'view:view --out= --open --since= --wu= --agent= --serve --stats',
     'sync': 'repository:sync remotes* --all --publish --allow-foreign --allow-large --repair --forget --yes --timeout=',
     'mcp': 'setup:mcp --tools=',
-    'a2a serve': 'calls:a2a_serve --agent=* --host= --port= --url= --no-token --tenant=* --push=',
+    'a2a serve': 'calls:a2a_serve agent+ --host= --port= --url= --no-token --tenant=* --push=',
     'a2a token': 'calls:token name? --revoke',
     'import': 'repository:import_ source place? --dry-run --report',
     'setup': 'setup:setup --client=* --scope= --git=* --publish= --ref= --autosync= --yes -y:yes --dry-run',

@@ -375,7 +375,7 @@ def variables(task: ServedTask) -> dict[str, str]:
 
 def a2a_serve(
     at: Environment,
-    agent: Annotated[list[str] | None, Option("--agent", "NAME", "Agent to serve; repeat for more.")] = None,
+    agent: Annotated[list[str], Argument("AGENT", "Agents to serve; nobody else is reached.")],
     host: Annotated[
         str | None, Option("--host", "ADDRESS", "Address to listen on (default: 127.0.0.1).")
     ] = None,
@@ -398,12 +398,6 @@ def a2a_serve(
     ] = None,
 ) -> None:
     """Serve agents of this repository to clients of the A2A protocol, over HTTP, and gRPC with its extra, until Ctrl-C."""
-    if not agent:
-        raise UsageError(
-            "Missing --agent: name whom to serve; nobody else is reached.",
-            code="no-agent",
-            next=["gitmem roster"],
-        )
     from gitmem import __version__
 
     from .. import a2a

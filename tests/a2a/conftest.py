@@ -51,7 +51,7 @@ class Gateway:
     def start(self) -> None:
         """Start it, at the port that it had before."""
         self.process = subprocess.Popen(
-            [*program(), "a2a", "serve", "--agent", "prices", "--port", str(self.port), *self.args],
+            [*program(), "a2a", "serve", "prices", "--port", str(self.port), *self.args],
             cwd=self.repo, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         found = _wait_for(self.process, r"serving .* at (http://\S+:(\d+))/")

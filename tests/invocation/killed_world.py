@@ -106,7 +106,7 @@ class World:
 
     def gateway(self, agent: str, port: int, *, step: int = 0) -> Process:
         """Start a gateway."""
-        return self.command(self.here, "a2a", "serve", "--agent", agent, "--port", str(port), step=step)
+        return self.command(self.here, "a2a", "serve", agent, "--port", str(port), step=step)
 
     def token(self, name: str) -> str:
         """Make a token for a client of gateways."""
