@@ -81,6 +81,6 @@ COMMANDS = {
     'verify': 'repository:verify id?',
     'schema': 'repository:schema kind?',
     'completion': 'repository:completion shell',
-    'demo': 'demo:demo --keep',
+    'demo': 'demo:demo',
     'background': 'repository:background job',
 }

@@ -49,8 +49,10 @@ def main() -> int:
     """Play the demo, take the pictures."""
     with tempfile.TemporaryDirectory() as home:
         environment = {**os.environ, "HOME": home, "TMPDIR": home, "PYTHONPATH": str(ROOT), "TZ": "UTC"}
-        played = _gitmem(environment, "demo", "--keep", where=ROOT)
-        folder = Path(re.findall(r"^Demo files kept in (.+)$", played, re.MULTILINE)[0])
+        played = _gitmem(environment, "demo", where=ROOT)
+        folder = Path(
+            re.findall(r"^Look around in (.+), and delete it when you like\.$", played, re.MULTILINE)[0]
+        )
         _remember(environment, folder / "project")
         page = folder / "page.html"
         _gitmem(environment, "view", "--out", str(page), where=folder / "project")

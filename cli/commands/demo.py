@@ -18,10 +18,6 @@ from ..render import output
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from typing import Annotated
-
-    from .options import Flag
-
 
 STEP_SECONDS = 60
 # The user's own configuration does not reach the sandbox, and the sandbox changes nothing of the user's.
@@ -99,7 +95,7 @@ class Sandbox:
             step = CommandRun(agent.where, typed, -1, str(error))
         self._note(step, agent, shown=shown)
         if step.status != status:
-            raise _failed(step, f"exited with {step.status}, not {status}")
+            raise self._failed(step, f"exited with {step.status}, not {status}")
         return step.output
 
     @contextlib.contextmanager
@@ -121,12 +117,20 @@ class Sandbox:
             limit.cancel()
             self._note(step, agent)
             if not step.output or child.poll() is not None:
-                raise _failed(step, "ended before its first line")
+                raise self._failed(step, "ended before its first line")
             yield
         finally:
             limit.cancel()
             child.terminate()
             child.communicate()
+
+    def _failed(self, step: CommandRun, what: str) -> GitmemError:
+        return GitmemError(
+            f"The demo failed: `{step.command}` in {step.where} {what}: {step.output}",
+            hint=f"It ran in {self.folder}, which stays.",
+            code="demo-failed",
+            next=[command("gitmem", "-C", self.path("project"), "doctor")],
+        )
 
     def _note(self, step: CommandRun, agent: Agent, *, shown: bool = True) -> None:
         self.steps.append(step)
@@ -140,15 +144,6 @@ class Sandbox:
 def _words(typed: str) -> list[str]:
     first, *words = shlex.split(typed)
     return [*program(), *words] if first == "gitmem" else [first, *words]
-
-
-def _failed(step: CommandRun, what: str) -> GitmemError:
-    return GitmemError(
-        f"The demo failed: `{step.command}` in {step.where} {what}: {step.output}",
-        hint="It ran in a temporary folder; --keep keeps that folder.",
-        code="demo-failed",
-        next=["gitmem demo --keep"],
-    )
 
 
 def _environment(folder: str) -> dict[str, str]:
@@ -177,57 +172,45 @@ def _environment(folder: str) -> dict[str, str]:
 PAGE = "page.html"
 
 
-def demo(
-    at: Environment,
-    keep: Annotated[bool, Flag("--keep", "Keep the demo folder.")] = False,
-) -> None:
-    """Run a demo in a temporary repository: propose, agree, reject, sync, delegate, claim, call."""
-    import shutil
+def demo(at: Environment) -> None:
+    """Run a demo in a temporary repository, which stays: propose, agree, reject, sync, delegate, claim, call."""
     import tempfile
 
     folder = tempfile.mkdtemp(prefix="gitmem-demo-")
     sandbox = Sandbox(folder, (lambda lines: None) if at.json else output.write_lines)
     page = sandbox.path(PAGE)
-    try:
-        _build(sandbox)
-        graph = _run_steps(sandbox)
-        if not keep:
-            page = shutil.move(page, f"{folder}.html")
-    finally:
-        if not keep:
-            shutil.rmtree(folder, ignore_errors=True)
-    next_commands = _next_commands(sandbox.path("project") if keep else None)
+    _build(sandbox)
+    graph = _run_steps(sandbox)
+    next_commands = _next_commands(sandbox.path("project"))
     if at.json:
-        kept = folder if keep else None
         answer = {
-            "steps": sandbox.steps, "log": graph.splitlines(), "folder": kept, "page": page, "next": next_commands,
+            "steps": sandbox.steps, "log": graph.splitlines(), "folder": folder, "page": page, "next": next_commands,
         }  # fmt: skip
         output.write_json(answer)
     else:
         output.write_lines(
             [
                 "",
-                *([f"Demo files kept in {folder}"] if keep else []),
                 f"All of it in one page, for your browser: {page}",
+                f"Look around in {folder}, and delete it when you like.",
                 "To start in your own repository: gitmem setup",
                 *(f"next: {each}" for each in next_commands),
             ]
         )
 
 
-def _next_commands(kept: str | None) -> list[str]:
+def _next_commands(project: str) -> list[str]:
     """Return commands that work in the reader's folder and write nothing there.
 
     Args:
-        kept: The folder of the demo's project; None if it was deleted.
+        project: The folder of the demo's project.
     """
     import sys
 
     program = "gitmem"
     if os.path.basename(sys.prefix) == ".venv":  # perhaps not active
         program = os.path.relpath(os.path.join(sys.prefix, "bin", "gitmem"))
-    first = command(program, "-C", kept, "log") if kept else command(program, "demo", "--keep")
-    return [first, command(program, "--help")]
+    return [command(program, "-C", project, "log"), command(program, "--help")]
 
 
 def _build(sandbox: Sandbox) -> None:

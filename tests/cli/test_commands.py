@@ -332,7 +332,7 @@ def test_schemas_are_json_schema(run: Run, tmp_path: Path) -> None:
 
 @pytest.mark.deep
 def test_the_demo_plays_to_its_end(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Outside any repository, with no identity, and nothing of it is left but the page that it names."""
+    """Outside any repository, with no identity; it stays in the one folder that it names, and the next command shows it."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     said = run("demo", cwd=tmp_path)
 
@@ -345,8 +345,11 @@ def test_the_demo_plays_to_its_end(run: Run, tmp_path: Path, monkeypatch: pytest
     handed = "handed over: memory 1,"
     assert "]: Round once per line, as invoices do\n" in call.partition(handed)[0] and handed in call
     assert "* " in said.out.rpartition("git log --graph")[2]
-    (page,) = tmp_path.glob("gitmem-demo-*")
+    (folder,) = tmp_path.glob("gitmem-demo-*")
+    page = folder / "page.html"
     assert f"All of it in one page, for your browser: {page}" in said.out
+    assert f"Look around in {folder}, and delete it when you like." in said.out
+    assert run("-C", str(folder / "project"), "log").status == 0
     assert stat.S_IMODE(page.stat().st_mode) == 0o600
     data = data_of(page.read_bytes())
     assert len(data["signals"]) == 8 and {each["state"] for each in data["tasks"]} == {"working", "completed"}

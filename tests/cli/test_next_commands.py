@@ -302,11 +302,13 @@ def test_the_demo_ends_with_what_works_where_its_reader_is(
     from cli.commands import demo
 
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "installed"))
-    assert demo._next_commands(None) == ["gitmem demo --keep", "gitmem --help"]
+    assert demo._next_commands("/x/project") == ["gitmem -C /x/project log", "gitmem --help"]
     monkeypatch.setattr(sys, "prefix", str(tmp_path / ".venv"))
     monkeypatch.chdir(tmp_path)
-    assert demo._next_commands(None) == [".venv/bin/gitmem demo --keep", ".venv/bin/gitmem --help"]
-    assert demo._next_commands("/x/project")[0] == ".venv/bin/gitmem -C /x/project log"
+    assert demo._next_commands("/x/project") == [
+        ".venv/bin/gitmem -C /x/project log",
+        ".venv/bin/gitmem --help",
+    ]
 
 
 def test_commands_inside_an_inbox_carry_place_and_actor(
