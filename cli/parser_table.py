@@ -14,7 +14,7 @@ COMMANDS = {
     'session start': 'sessions:start --agent-identity= --name= --wu= --lane= --client= --role= --scope=* --model= --capabilities=*',
     'session set': 'sessions:change --agent-identity= --name= --wu= --lane= --role= --scope=*',
     'session note': 'sessions:note text --milestone',
-    'session end': 'sessions:end --summary= --done --allow-no-checkpoint=',
+    'session end': 'sessions:end --summary= --done --anyway=',
     'whoami': 'sessions:whoami',
     'trust': 'sessions:trust writer? --only=* --accept --yes --sign --make-key=',
     'roster': 'sessions:roster query? --all --limit=',

@@ -119,19 +119,14 @@ def end(
     at: Environment,
     summary: Summary = None,
     done: Done = False,
-    allow_no_checkpoint: Annotated[
-        str | None,
-        Option(
-            "--allow-no-checkpoint", "REASON", "Pass the checkpoint gate without one; the reason is recorded."
-        ),
+    anyway: Annotated[
+        str | None, Option("--anyway", "REASON", "Pass the checkpoint gate; it is recorded.")
     ] = None,
 ) -> None:
     """End your session and release its name."""
     from gitmem.work import give_handoff
 
-    ended = give_handoff.end_session(
-        at.store(), at.caller(), summary=summary, done=done, reason=allow_no_checkpoint
-    )
+    ended = give_handoff.end_session(at.store(), at.caller(), summary=summary, done=done, reason=anyway)
     if at.session is None:
         ended.next.remove("unset GITMEM_SESSION")
     at.answer(ended, sessions.ended)

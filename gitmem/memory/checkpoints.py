@@ -285,7 +285,7 @@ def _refusal(missing: str, unit: str) -> GateError:
     checkpoint = ["gitmem", "mem", "checkpoint", "what is done", "--wu", unit]
     return GateError(
         f"{missing}, and {CHECKPOINT_GATE.key} is {BLOCK}. Nothing was written, and nobody was told.",
-        hint="A person can pass the gate with --allow-no-checkpoint 'why', which is recorded.",
+        hint="A person can pass the gate with --anyway 'why', which is recorded.",
         code="no-checkpoint",
         next=[command(*checkpoint), "gitmem session end --done"],
     )

@@ -149,7 +149,7 @@ def test_done_without_a_checkpoint_exits_with_one_at_the_gate(
         said = run("session", "end", "--done", *words, session=planck)
         assert said.status == 1 and "WU-7 has no checkpoint" in said.err
     assert said.json["next"][0] == "gitmem mem checkpoint 'what is done' --wu WU-7"
-    passing = ["--allow-no-checkpoint", "one word"]
+    passing = ["--anyway", "one word"]
     assert run("inbox", "--json", session=curie).json["signals"] == []
 
     said = run("session", "end", "--done", *passing, session=planck)
