@@ -99,6 +99,18 @@ def test_defaults_of_options_are_those_of_the_library() -> None:
         assert app.option_of(declared).help.endswith(f"(default: {default}).")
 
 
+def test_the_options_do_not_grow() -> None:
+    """Whoever adds one takes another away: what few people use is in everybody's help (decision 324)."""
+    common = ("directory", "as_", "json", "commit")
+    options = [
+        (path, each.name)
+        for path, command in compile_parser.commands_of(app.build())
+        for each in command.params
+        if each.param_type_name == "option" and each.name not in common
+    ]
+    assert len(options) <= 260
+
+
 def test_every_option_of_a_signal_has_a_text_and_a_field_or_another_effect() -> None:
     """An option that the record does not have would be written as a field that no reader knows."""
     assert options.SIGNAL_OPTIONS.keys() == signal_options.TYPES.keys()
