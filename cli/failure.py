@@ -159,8 +159,9 @@ def report(error: Exception, args: Sequence[str]) -> int:
     known = usage_of(error) or own_error_of(error)
     expected = known is not None
     known = known or unexpected(error, "Please report the details on standard error.")
-    if known.message.startswith("--as"):  # nobody is named by it: the next commands can't act as that
-        output.forget_caller()
+    for option in ("--as", "-C"):  # it names nobody, or no folder: the next commands can't have it
+        if known.message.startswith(option):
+            output.forget(option)
     known.next = _without_doctor(known.next or [_usual_next(known, args)], args)
     without_remote(known)
     # Earlier output is an answer: a second document would break it for a JSON reader.

@@ -203,7 +203,7 @@ class McpSession:
         """Forget the server's own session if this ended one is it: the next call that acts starts another."""
         if session_id == self.own:
             self.own = None
-            output.forget_caller()
+            output.forget("--as")
             output.set_options(self.directory, self.as_)
 
     def close(self) -> None:

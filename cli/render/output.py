@@ -303,9 +303,9 @@ def set_top(folder: str) -> None:
     _typed[_TOP] = folder
 
 
-def forget_caller() -> None:
-    """Forget --as."""
-    _typed.pop("--as", None)
+def forget(option: str) -> None:
+    """Forget -C or --as: no command that is shown has it."""
+    _typed.pop(option, None)
 
 
 def with_options(commands: Sequence[str]) -> list[str]:

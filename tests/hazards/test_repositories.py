@@ -64,6 +64,7 @@ def test_a_folder_that_is_missing_is_named(desk: Desk) -> None:
     said = desk("-C", "no/such", "inbox", "--json")
     assert (said.status, said.error["code"]) == (2, "no-such-folder")
     assert "no/such" in said.error["message"]
+    assert "-C" not in str(desk("-C", "no/such", "inbox").err.splitlines()[1:])
 
 
 def test_the_current_folder_may_have_been_deleted(tmp_path: Path, repo: Path) -> None:
