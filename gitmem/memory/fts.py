@@ -383,12 +383,13 @@ def _joined(names: Iterable[NameToken]) -> str:
 READ_MAX = 8_192  # characters of a query that are read
 WORDS_MAX = 40  # of a query: each costs a pass over the index
 BEGINNING_LEAST = 3  # characters: shorter prefixes match almost everything
-# English words that are ignored in a query.
+# English words that are ignored in a query: articles, pronouns, auxiliaries, some prepositions, and what `it's` and `we'll` leave.
 STOP = frozenset(
-    (  # noqa: SIM905  (a list of seventy quoted words can't be read)
-        "a an and are as at be been but by can could did do does for from had has have how i if in into is it its me my"
-        " no not of on or our should so than that the their them then there these they this to was we were what when"
-        " where which who why will with would you your"
+    (  # noqa: SIM905  (a list of a hundred quoted words can't be read)
+        "a am an and are as at be been being but by can could d did do does for from had has have he her hers herself him himself his"
+        " how i if in into is it its ll m me mine my myself no not of on or our ours re s she should so t than that the their theirs"
+        " them themselves then there these they this to us ve was we were what when where which who whom whose why will with would you"
+        " your yours"
     ).split()
 )
 
