@@ -687,7 +687,7 @@ def test_a_second_ctrl_c_ends_what_takes_too_long(desk: Desk, unbuffered: str) -
 @pytest.mark.parametrize(
     ("args", "status"),
     [
-        (["--session", "Nobody"], 2),
+        (["--as", "Nobody"], 2),
         (["--sync", "soon"], 2),
         (["--sync", "0"], 2),
         (["--write", "/"], 2),
