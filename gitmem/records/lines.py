@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 
 from ..errors import RecordError, SecretError
-from ..text.addresses import is_words, of_writer, spoken_for, suffix_of, words_of, writer_of
+from ..text.addresses import is_words, of_writer, spoken_for, suffix_of, writer_of
 from ..text.digests import ALPHABET
 from ..text.secrets import find_in, may_hold_secret
 from ..text.strict_json import quote
@@ -270,7 +270,7 @@ def field_of_another(kind: str, record: Mapping[str, Any], writer: str | None) -
         if address is None or (address, writer) == _last_own.get(name):
             continue
         named = writer_of(address)
-        if named == (writer if is_words(words_of(address)) else ""):
+        if named == writer or not (named or is_words(address)):
             _last_own[name] = (address, writer)
         elif not named or other not in ("", named):
             return name
