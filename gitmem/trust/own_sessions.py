@@ -6,8 +6,6 @@ What is left to know is which clone a session was started in.
 
 from __future__ import annotations
 
-import math
-
 from ..outcome import Struct
 
 TYPE_CHECKING = False
@@ -63,7 +61,7 @@ def add(db: sqlite3.Connection, rows: Rows, own: Own) -> None:
     db.executemany("INSERT OR IGNORE INTO own VALUES (?)", sorted(set(found)))
 
 
-def _note_writers(db: sqlite3.Connection, own: Own, first: float = math.inf) -> bool:
+def _note_writers(db: sqlite3.Connection, own: Own, first: float = float("inf")) -> bool:
     """Note for which writers the table is filled.
 
     Args:
