@@ -7,7 +7,7 @@ import shutil
 from functools import partial
 from itertools import islice
 
-from gitmem import records, views
+from gitmem import records
 from gitmem.index import catch_up, index_file
 from gitmem.log.lines import is_attestation
 from gitmem.signals import inbox as operation
@@ -84,7 +84,7 @@ def catching_up(workbench: Workbench) -> list[Figure]:
         while opened:
             opened.pop().close()
         shutil.copy(before, trial)
-        opened.append(index_file.Index(index_file.connect(trial), views.VIEWS, records.read))
+        opened.append(index_file.Index(index_file.connect(trial), store.views, records.read))
 
     def catch() -> None:
         catch_up.catch_up(opened[0], store.log)

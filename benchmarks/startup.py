@@ -29,6 +29,8 @@ def inbox(workbench: Workbench) -> list[Figure]:
 def signal(workbench: Workbench) -> list[Figure]:
     """Measure a directed signal while no other gitmem process runs in the clone."""
     where, session = with_history(workbench, "signal")
+    with workbenches.open_log(where, session) as log:
+        log.inbox()  # two broadcasts of the day before its start
     took, floor = against_python(workbench, where, session, lambda: signal_args("Reader"))
     return [
         Figure("`gitmem signal` to one agent, CPU", FLOOR, took.cpu, floor.cpu, 2.5, "ms"),
