@@ -170,6 +170,12 @@ def written(
     return {name: value for name, value in record.items() if value is not None}
 
 
+def received(signal_id: str, reader: str, at: str, **fields: Any) -> dict[str, Any]:
+    """Return a receipt of another program; it is `delivered` unless that is given."""
+    head = {"kind": "receipt", "schema_version": "A2A.V1", "signal_id": signal_id}
+    return {**head, "reader_identity": reader, "read_at": at, "delivery_state": "delivered", **fields}
+
+
 def decided(root: Signal, signal_id: str, sender: str, intent: str, **fields: Any) -> dict[str, Any]:
     """Return another program's decision on a proposal; its `after` is the root unless it is given."""
     given: dict[str, Any] = {"after": [root["signal_id"]], "origin": "elsewhere", **fields}

@@ -6,7 +6,8 @@ import json
 import os
 import subprocess
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -95,8 +96,17 @@ RECEIPT = ("signal_id", "reader_identity", "read_at", "delivery_state", "answers
 LISTS = ("agreed", "rejected", "countered", "pending", "ambiguous")
 
 
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Raise Refused for a refusal of gitmem; it decorates the methods that change something."""
+    try:
+        yield
+    except (GateError, UsageError) as error:
+        raise Refused(str(error)) from error
+
+
 class Library:
-    """One clone.
+    """One clone, whose refusals become `Refused`.
 
     Args:
         folder: Its work tree. Other clones and the shared remote are created beside it.
@@ -126,13 +136,11 @@ class Library:
         """End a session."""
         self._logs[session].sessions.end()
 
+    @refusing()
     def send(self, session: str, message: str, **options: Unpack[Options]) -> Signal:
-        """Send a signal as a session; a `UsageError` of gitmem becomes `Refused`."""
+        """Send a signal as a session."""
         named: dict[str, Any] = {NAMES.get(name, name): value for name, value in options.items()}
-        try:
-            return as_signal(self._logs[session].signals.send(message, **named).signal)
-        except UsageError as error:
-            raise Refused(str(error)) from error
+        return as_signal(self._logs[session].signals.send(message, **named).signal)
 
     def inbox(
         self, session: str, *, mark: bool = True, thread: str | None = None, intents: Sequence[str] = ()
@@ -162,12 +170,10 @@ class Library:
         found = self.log().receipts(signal_id, limit=RECORDS_MAX)
         return as_receipts(each.as_json() for each in found.receipts)
 
+    @refusing()
     def converged(self, thread: str) -> Convergence:
-        """Return whether a thread has converged; a `UsageError` of gitmem becomes `Refused`."""
-        try:
-            return as_convergence(self.log().converged(thread).as_json())
-        except UsageError as error:
-            raise Refused(str(error)) from error
+        """Return whether a thread has converged."""
+        return as_convergence(self.log().converged(thread).as_json())
 
     def take(self, record: Mapping[str, Any]) -> None:
         """Write the record's line as it is, as a record of another version or program about the agents of this bus."""
@@ -184,23 +190,20 @@ class Library:
             CommitMessage("elsewhere <elsewhere@gitmem>", "a record from elsewhere"),
         )
 
+    @refusing()
     def role(self, session: str, role: str) -> Descriptor | None:
-        """State a session's role; a `UsageError` of gitmem becomes `Refused`."""
-        try:
-            return as_descriptor(self._logs[session].sessions.change(role=role).as_json())
-        except UsageError as error:
-            raise Refused(str(error)) from error
+        """State a session's role."""
+        return as_descriptor(self._logs[session].sessions.change(role=role).as_json())
 
+    @refusing()
     def delegate(
         self, session: str, message: str, *, to: str, role: str | None = None, paths: Sequence[str] = ()
     ) -> Task:
         """Delegate a task."""
-        try:
-            made = self._logs[session].tasks.delegate(message, to=to, role=role, scopes=paths)
-        except UsageError as error:
-            raise Refused(str(error)) from error
+        made = self._logs[session].tasks.delegate(message, to=to, role=role, scopes=paths)
         return self.task(made.task["task_id"])
 
+    @refusing()
     def work(self, session: str, task_id: str, event: str, text: str = "") -> Task:
         """Change a task by the methods of `log.tasks`."""
         tasks = self._logs[session].tasks
@@ -211,46 +214,37 @@ class Library:
             "cancel": tasks.cancel,
             "seal": tasks.seal,
         }
-        try:
-            if event == "done":
-                tasks.report(task_id, "completed", text)
-            elif event in texts:
-                texts[event](task_id, text)
-            else:
-                others[event](task_id)
-        except (GateError, UsageError) as error:
-            raise Refused(str(error)) from error
+        if event == "done":
+            tasks.report(task_id, "completed", text)
+        elif event in texts:
+            texts[event](task_id, text)
+        else:
+            others[event](task_id)
         return self.task(task_id)
 
     def task(self, task_id: str) -> Task:
         """Return a task as `log.tasks.show` shows it."""
         return as_task(without_writer(self.log().tasks.show(task_id).as_json()))
 
+    @refusing()
     def handoff(self, session: str, task_ids: Sequence[str], to: str) -> Task:
-        """Hand the session's open work over, which must have these tasks; a `UsageError` of gitmem becomes `Refused`."""
+        """Hand the session's open work over, which must have these tasks."""
         tasks = self._logs[session].tasks
-        try:
-            offered = tasks.handoff(to, "Go on.", dry_run=True).task.get("handoff_tasks") or ()
-            if not set(task_ids) <= set(offered):
-                raise Refused(f"{session} has not taken all of {', '.join(task_ids)}.")
-            return self.task(tasks.handoff(to, "Go on.").task["task_id"])
-        except UsageError as error:
-            raise Refused(str(error)) from error
+        offered = tasks.handoff(to, "Go on.", dry_run=True).task.get("handoff_tasks") or ()
+        if not set(task_ids) <= set(offered):
+            raise Refused(f"{session} has not taken all of {', '.join(task_ids)}.")
+        return self.task(tasks.handoff(to, "Go on.").task["task_id"])
 
+    @refusing()
     def claim(self, session: str, paths: Sequence[str]) -> Claim:
-        """Claim paths; a `GateError` of gitmem becomes `Refused`."""
-        try:
-            made = self._logs[session].claims.claim(paths)
-        except (GateError, UsageError) as error:
-            raise Refused(str(error)) from error
+        """Claim paths."""
+        made = self._logs[session].claims.claim(paths)
         return next(each for each in self.claims() if each["claim_id"] == made.claim_id)
 
+    @refusing()
     def unclaim(self, session: str, claim_id: str) -> None:
-        """Release a claim; a `UsageError` of gitmem becomes `Refused`."""
-        try:
-            self._logs[session].claims.release(claim_id)
-        except UsageError as error:
-            raise Refused(str(error)) from error
+        """Release a claim."""
+        self._logs[session].claims.release(claim_id)
 
     def claims(self) -> list[Claim]:
         """Return the claims that stand."""

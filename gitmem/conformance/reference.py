@@ -42,14 +42,8 @@ class PlaceRecords(Struct):
 
     def add(self, other: PlaceRecords) -> None:
         """Add the records of another place."""
-        self.signals.update(other.signals)
-        self.receipts.update(other.receipts)
-        self.sessions.update(other.sessions)
-        self.ended.update(other.ended)
-        self.tasks.update(other.tasks)
-        self.events.update(other.events)
-        self.claims.update(other.claims)
-        self.unclaimed.update(other.unclaimed)
+        for name, mine in vars(self).items():
+            mine.update(vars(other)[name])
 
 
 def keyed(sender: str, key: str) -> str:

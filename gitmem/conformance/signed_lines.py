@@ -84,14 +84,16 @@ class Writer(Struct):
         """Return an id of this writer."""
         return bound(f"{prefix}-{number:010}", self.id)
 
+    def _head(self, kind: str, hour: int, number: int) -> dict[str, Any]:
+        """Return the fields that every line begins with."""
+        at = f"2026-11-21T{hour}:00:00.{number:06}Z"
+        return {"at": at, "kind": kind, "writer": self.id, "schema_version": "A2A.V1"}
+
     def signal(self, number: int = 1, *, salt: str = "0123456789abcdefghjkmnpqrs", **fields: Any) -> str:
         """Return a line with a signal; without a salt if that is empty. A field with the value None is left out."""
         texts = ({"salt": salt} if salt else {}) | {"message": fields.pop("message", "hello")}
         record = {
-            "at": f"2026-11-21T20:00:00.{number:06}Z",
-            "kind": "signal",
-            "writer": self.id,
-            "schema_version": "A2A.V1",
+            **self._head("signal", 20, number),
             "signal_id": self.bound("sig", number),
             "sender_identity": f"codex:implementer:prices@{self.id}",
             "recipients": [],
@@ -106,10 +108,7 @@ class Writer(Struct):
         """Return the record by which this writer forgets lines."""
         return compact(
             {
-                "at": f"2026-11-21T21:00:00.{number:06}Z",
-                "kind": "forget",
-                "writer": self.id,
-                "schema_version": "A2A.V1",
+                **self._head("forget", 21, number),
                 "forget_id": self.bound("forget", number),
                 "lines": [line_hash(line).hex() for line in lines],
                 "about": self.bound("sig"),
@@ -118,15 +117,12 @@ class Writer(Struct):
             }
         )
 
-    def grant(self, other: Writer, *words: str, number: int = 1) -> str:
+    def grant(self, other: Writer, *words: str) -> str:
         """Return the record by which this writer lets another one write as its addresses, or as those of these words."""
         return compact(
             {
-                "at": f"2026-11-21T19:00:00.{number:06}Z",
-                "kind": "trust",
-                "writer": self.id,
-                "schema_version": "A2A.V1",
-                "trust_id": self.bound("trust", number),
+                **self._head("trust", 19, 1),
+                "trust_id": self.bound("trust"),
                 "event": "grant",
                 "other": other.id,
                 **({"words": words} if words else {}),
@@ -137,10 +133,7 @@ class Writer(Struct):
         """Return the fields of an attestation of lines, all but the signature."""
         hashes = sorted({line_hash(line) for line in lines})
         return {
-            "at": f"2026-11-21T22:00:00.{number:06}Z",
-            "kind": "attestation",
-            "writer": self.id,
-            "schema_version": "A2A.V1",
+            **self._head("attestation", 22, number),
             "key": url64(self.public),
             "clone": "0123456789",
             "number": "1",

@@ -7,7 +7,21 @@ import datetime
 import pytest
 
 from .adapter import FullBus
-from .case_setup import A, B, C, D, Proposal, decided, moment, needs, read, session, sessions, states
+from .case_setup import (
+    A,
+    B,
+    C,
+    D,
+    Proposal,
+    decided,
+    moment,
+    needs,
+    read,
+    received,
+    session,
+    sessions,
+    states,
+)
 
 
 def test_reading_delivers(bus: FullBus) -> None:
@@ -99,17 +113,7 @@ def test_a_receipt_of_another_program_keeps_its_fields(bus: FullBus) -> None:
     _, b = sessions(bus, A, B)
     sent = bus.send(b, "x", to=[A])
     at = moment(1)
-    bus.take(
-        {
-            "kind": "receipt",
-            "schema_version": "A2A.V1",
-            "signal_id": sent["signal_id"],
-            "reader_identity": A,
-            "read_at": at,
-            "delivery_state": "delivered",
-            "idempotency_key": "k-1",
-        }
-    )
+    bus.take(received(sent["signal_id"], A, at, idempotency_key="k-1"))
     (receipt,) = bus.receipts(sent["signal_id"])
 
     assert (receipt["read_at"], receipt.get("idempotency_key")) == (at, "k-1")
@@ -203,16 +207,7 @@ def test_the_later_decision_counts(bus: FullBus, first: str, last: str, state: s
 def test_a_decision_overrules_a_receipt_that_came_from_elsewhere(bus: FullBus) -> None:
     """gitmem: “An imported receipt may be acked or rejected; a decision overrides it.”"""
     proposal = Proposal(bus)
-    bus.take(
-        {
-            "kind": "receipt",
-            "schema_version": "A2A.V1",
-            "signal_id": proposal.id,
-            "reader_identity": B,
-            "read_at": proposal.root["created_at"],
-            "delivery_state": "acked",
-        }
-    )
+    bus.take(received(proposal.id, B, proposal.root["created_at"], delivery_state="acked"))
     assert states(bus, proposal.id) == {B: "acked"}
     proposal.answer(proposal.b, "REJECT")
 
@@ -246,17 +241,7 @@ def test_a_receipt_for_other_text_marks_nothing(bus: FullBus) -> None:
     """gitmem: “A receipt whose `answers_digest` matches no content of the signal leaves it unread.”"""
     a, b = sessions(bus, A, B)
     sent = bus.send(b, "x", to=[A])
-    bus.take(
-        {
-            "kind": "receipt",
-            "schema_version": "A2A.V1",
-            "signal_id": sent["signal_id"],
-            "reader_identity": A,
-            "read_at": sent["created_at"],
-            "delivery_state": "delivered",
-            "answers_digest": "0" * 64,
-        }
-    )
+    bus.take(received(sent["signal_id"], A, sent["created_at"], answers_digest="0" * 64))
 
     assert read(bus, a) == [["x"]]
 
