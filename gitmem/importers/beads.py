@@ -29,7 +29,6 @@ FILES = tuple(
     os.path.join(*folder, name) for folder in ((".beads",), ()) for name in ("issues.jsonl", "beads.jsonl")
 )
 FILE_BYTES_MAX = 256 * 1024 * 1024  # 50,000 issues have about 70 MB
-REPORTED = 500  # lines between two reports of progress
 CLOSED, TOMBSTONE = "closed", "tombstone"
 BLOCKING = ("blocks", "conditional-blocks", "waits-for")
 PARENT = "parent-child"
@@ -64,9 +63,7 @@ def import_file(
     run = IssueRun(store, found, TRACKER, os.path.basename(path))
     memories: list[tuple[int, Given]] = []
     with os.fdopen(_open(path), "rb") as file:
-        for number, given, why in objects_in(file):
-            if store.progress is not None and not number % REPORTED:
-                store.progress("reading bytes", file.tell(), os.fstat(file.fileno()).st_size)
+        for number, given, why in objects_in(file, store.progress):
             if given is not None and given.get("_type") == "memory":
                 memories.append((number, given))
             else:
@@ -224,21 +221,11 @@ def _add_memories(run: IssueRun, memories: list[tuple[int, Given]]) -> None:
     every: dict[str, tuple[int, object, bytes]] = {}
     for number, given in memories:
         counts["read"] += 1
-        key, value = str(given.get("key")), given.get("value")
-        try:
-            fields = {
-                "id": ids.keyed_id("mem", TRACKER.sender, key), "type": "note", "lifecycle": "project", "content": value,
-                "sender_identity": "beads:import:memory", "metadata": {"beads": key},
-            }  # fmt: skip
-            line = records.line("node", at, fields, allow_secret=run.allow_secret)
-        except UsageError as error:
-            run.bad("memories", number, error.message)
-            continue
-        except UnicodeEncodeError:
-            run.bad("memories", number, "its key is no text")
-            continue
-        counts["repeated"] += str(fields["id"]) in every
-        every[str(fields["id"])] = number, value, line
+        made = run.tried("memories", number, partial(_node, given, at, allow_secret=run.allow_secret))
+        if made is not None:
+            id, line = made
+            counts["repeated"] += id in every
+            every[id] = number, given.get("value"), line
     known = run.known("nodes", every)
     contents = {node.id: node.content for node in stored_nodes.load(run.db, sorted(known))}
     for id, (number, content, line) in every.items():
@@ -247,3 +234,17 @@ def _add_memories(run: IssueRun, memories: list[tuple[int, Given]]) -> None:
             run.add(line)
         elif contents[id] != content:
             run.remark("memories", number, f"{id} is in the log with different content, which is kept")
+
+
+def _node(given: Given, at: int, *, allow_secret: bool) -> tuple[str, bytes]:
+    """Return the id and the line of what `bd remember` keeps.
+
+    Raises:
+        UsageError: It is invalid.
+    """
+    key = str(given.get("key"))
+    fields = {
+        "id": ids.keyed_id("mem", TRACKER.sender, key), "type": "note", "lifecycle": "project", "content": given.get("value"),
+        "sender_identity": "beads:import:memory", "metadata": {"beads": key},
+    }  # fmt: skip
+    return str(fields["id"]), records.line("node", at, fields, allow_secret=allow_secret)

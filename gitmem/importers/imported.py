@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import records
 from ..agents import mailbox
+from ..errors import UsageError
 from ..log import ledger
 from ..memory import stored_nodes
 from ..outcome import OneStep, Outcome, Written
@@ -11,13 +12,14 @@ from ..text.sanitize import first_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import TypeVar
 
     from ..agents.caller import Caller
     from ..store import Store
 
     Key = TypeVar("Key", str, bytes)
+    T = TypeVar("T")
 
 
 COMMIT_LINES_MAX = 10_000  # lines of one commit
@@ -137,12 +139,14 @@ class ImportRun:
 
     Args:
         files: The name of the file of each kind, for problems and remarks.
+        title: The name of the other tool.
     """
 
-    def __init__(self, store: Store, found: Imported, files: Mapping[str, str]) -> None:
+    def __init__(self, store: Store, found: Imported, files: Mapping[str, str], title: str) -> None:
         self.db = store.db()
         self.found = found
         self.files = files
+        self.title = title
         self.allow_secret = store.allow_secret
         self.lines: list[tuple[str, bytes]] = []
 
@@ -150,6 +154,16 @@ class ImportRun:
         """Count and report a bad line."""
         self.found.counts[kind]["bad"] += 1
         self.found.problem(self.files[kind], number, why.replace(_NOTHING, ""))
+
+    def tried(self, kind: str, number: int, make: Callable[[], T]) -> T | None:
+        """Return what a line is converted to; None if it is bad, which is counted and reported."""
+        try:
+            return make()
+        except UsageError as error:
+            self.bad(kind, number, error.message)
+        except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError):
+            self.bad(kind, number, f"its values are of another kind than {self.title} writes")
+        return None
 
     def remark(self, kind: str, number: int, why: str) -> None:
         """Add a remark about a line."""

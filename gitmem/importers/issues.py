@@ -8,9 +8,9 @@ changed adds an event with its whole text, and one that was closed a seal, unles
 from __future__ import annotations
 
 import json
+from graphlib import CycleError, TopologicalSorter
 
 from .. import records
-from ..errors import UsageError
 from ..log.lines import format_at, parse_at
 from ..outcome import Struct
 from ..records import ids
@@ -108,7 +108,7 @@ class IssueRun(ImportRun):
     """
 
     def __init__(self, store: Store, found: Imported, tracker: Tracker, file: str) -> None:
-        super().__init__(store, found, {"issues": file, "memories": file})
+        super().__init__(store, found, {"issues": file, "memories": file}, tracker.title)
         self.tracker = tracker
         self.counts = found.counts["issues"]
         self.every: dict[str, _Made] = {}
@@ -116,13 +116,8 @@ class IssueRun(ImportRun):
     def read(self, number: int, make: Callable[[], Issue]) -> None:
         """Convert the issue in a line. A bad one is counted and reported; of a repeated id the one that was updated last counts."""
         self.counts["read"] += 1
-        try:
-            made = self._made(number, make())
-        except UsageError as error:
-            self.bad("issues", number, error.message)
-            return
-        except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError):
-            self.bad("issues", number, f"its values are of another kind than {self.tracker.title} writes")
+        made = self.tried("issues", number, lambda: self._made(number, make()))
+        if made is None:
             return
         before = self.every.get(made.issue.id)
         self.counts["repeated"] += before is not None
@@ -252,12 +247,14 @@ class IssueRun(ImportRun):
             for id, made in self.every.items()
             if made.end is None
         }
-        circle = _without_ends(_reversed(_without_ends(waits)))
-        if circle:
-            named = first_of(sorted(map(sanitize, circle)), NAMED)
+        try:
+            TopologicalSorter(waits).prepare()
+        except CycleError as error:
+            circle = sorted({*error.args[1]})
+            named = first_of([*map(sanitize, circle)], NAMED)
             self.remark(
                 "issues",
-                self.every[min(circle)].number,
+                self.every[circle[0]].number,
                 f"issues wait for each other in a circle: {named}; each can be taken all the same",
             )
 
@@ -269,26 +266,3 @@ def _joined(texts: list[str]) -> str:
     if len(content) <= TEXT_MAX:
         return whole
     return content[:TEXT_MAX].decode("utf-8", "ignore") + CUT
-
-
-def _without_ends(waits: Mapping[str, set[str]]) -> dict[str, set[str]]:
-    """Return a graph without what leads to no circle."""
-    behind = _reversed(waits)
-    left = {id: len(each) for id, each in waits.items()}
-    free = [id for id, count in left.items() if not count]
-    while free:
-        id = free.pop()
-        del left[id]
-        for other in behind[id]:
-            left[other] -= 1
-            if not left[other]:
-                free.append(other)
-    return {id: waits[id] & left.keys() for id in left}
-
-
-def _reversed(waits: Mapping[str, set[str]]) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {id: set() for id in waits}
-    for id, others in waits.items():
-        for other in others & found.keys():
-            found[other].add(id)
-    return found

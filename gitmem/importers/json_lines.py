@@ -7,36 +7,38 @@ import os
 from .. import records
 from ..errors import UsageError
 from ..outcome import Struct
+from ..text.sanitize import sanitize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import BinaryIO
 
+    from ..outcome import Progress
+
     Given = Mapping[str, object]
     NumberedObject = tuple[int, dict[str, object] | None, str]
 
 
 LINE_MAX_BYTES = 1024 * 1024  # four times the limit of the log, because JSON may be verbose
+REPORTED = 500  # lines between two reports of progress
 MARKERS = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 
 
-def read_objects(path: str) -> Iterator[NumberedObject]:
-    """Yield (line number, the object in it or None, the reason for None). A missing file has no lines.
+def objects_in(file: BinaryIO, progress: Progress | None) -> Iterator[NumberedObject]:
+    """Yield (line number, the object in it or None, the reason for None) of an open file. Blank lines are skipped.
+
+    Args:
+        progress: Called now and then with the bytes that were read.
 
     Raises:
         OSError: The file can't be read.
     """
-    if os.path.isfile(path):
-        with open(path, "rb") as file:
-            yield from objects_in(file)
-
-
-def objects_in(file: BinaryIO) -> Iterator[NumberedObject]:
-    """Yield what `read_objects` does for the lines of an open file. Blank lines are skipped."""
-    number = 0
+    number, size = 0, os.fstat(file.fileno()).st_size
     while line := file.readline(LINE_MAX_BYTES + 1):
         number += 1
+        if progress is not None and not number % REPORTED:
+            progress("reading bytes", file.tell(), size)
         whole = line.endswith(b"\n")
         if len(line) > LINE_MAX_BYTES and not whole:
             while (rest := file.readline(LINE_MAX_BYTES)) and not rest.endswith(b"\n"):
@@ -136,4 +138,5 @@ def put(
         fields[name] = value
     else:
         kept[given or name] = value
-        remarks.append(f"its {given or name} is not valid here; it is kept as an additional field")
+        shown = sanitize(str(value))[:40]
+        remarks.append(f"its {given or name} {shown} is not valid here; it is kept beside the fields")

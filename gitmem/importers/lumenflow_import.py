@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 
 from .. import records
 from ..agents.broadcasts import IMPORTED_ORIGIN as ORIGIN
 from ..commit_message import sanitize
-from ..errors import UsageError
 from ..log.lines import digest
 from ..outcome import command
 from . import lumenflow_lines
 from .imported import COMMIT_LINES_MAX, Imported, ImportRun, next_commands, write_lines
-from .json_lines import ConvertedLines, put, time_of
+from .json_lines import ConvertedLines, objects_in, put, time_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,43 +86,39 @@ class _ImportRun(ImportRun):
     """One import of a folder."""
 
     def __init__(self, store: Store, where: str, found: Imported) -> None:
-        super().__init__(store, found, lumenflow_lines.NAMES)
-        self.source = lumenflow_lines.Files(where, store.progress)
+        super().__init__(store, found, lumenflow_lines.NAMES, "LumenFlow")
+        self.where = where
+        self.progress = store.progress
         self.others: set[str] = set()  # signals that the log has with other content
 
     def read(self, kind: str) -> Iterator[tuple[int, dict[str, object]]]:
         """Yield (line number, object) of a file. Other lines are counted and reported."""
-        for number, given, why in self.source.objects(kind):
-            self.found.counts[kind]["read"] += 1
-            if given is None:
-                self.bad(kind, number, why)
-            else:
-                yield number, given
+        path = lumenflow_lines.file_of(self.where, kind)
+        if not os.path.isfile(path):
+            return
+        with open(path, "rb") as file:
+            for number, given, why in objects_in(file, self.progress):
+                self.found.counts[kind]["read"] += 1
+                if given is None:
+                    self.bad(kind, number, why)
+                else:
+                    yield number, given
 
     def mapped(
         self, kind: str, make: Callable[[dict[str, object]], ConvertedLines]
     ) -> Iterator[tuple[int, ConvertedLines]]:
         """Yield (line number, converted line) of a file. Other lines are counted and reported."""
         for number, given in self.read(kind):
-            for made in self._converted(kind, number, make, given):
+            made = self.tried(kind, number, partial(self._converted, make, given))
+            if made is not None:
                 yield number, made
 
     def _converted(
-        self,
-        kind: str,
-        number: int,
-        make: Callable[[dict[str, object]], ConvertedLines],
-        given: dict[str, object],
-    ) -> Iterator[ConvertedLines]:
-        """Yield a converted object; none if it is bad, which is counted and reported."""
-        try:
-            made = make(given)
-            made.line = records.line(made.kind, made.at, made.fields, allow_secret=self.allow_secret)
-            yield made
-        except UsageError as error:
-            self.bad(kind, number, error.message)
-        except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError):
-            self.bad(kind, number, "its values are of another kind than LumenFlow writes")
+        self, make: Callable[[dict[str, object]], ConvertedLines], given: dict[str, object]
+    ) -> ConvertedLines:
+        made = make(given)
+        made.line = records.line(made.kind, made.at, made.fields, allow_secret=self.allow_secret)
+        return made
 
     def import_nodes(self) -> dict[str, int]:
         """Convert nodes and return their times by id.
@@ -182,12 +178,9 @@ class _ImportRun(ImportRun):
             elif id not in of:
                 self.bad("receipts", number, f"it is for the unknown signal {sanitize(id)[:40]}")
             else:
-                try:
-                    made = convert_receipts(given, of[id])
-                except UsageError as error:
-                    self.bad("receipts", number, error.message)
-                    continue
-                self._receipt(number, made, before, self.found.counts["receipts"])
+                made = self.tried("receipts", number, partial(convert_receipts, given, of[id]))
+                if made is not None:
+                    self._receipt(number, made, before, self.found.counts["receipts"])
         for one in of.values():
             if one.read:  # written by an old LumenFlow, without a line in the file of receipts
                 self._receipt(0, convert_receipts({}, one), before, {})
@@ -202,9 +195,9 @@ class _ImportRun(ImportRun):
         every: dict[str, tuple[int, ConvertedLines]] = {}
         for number, first, last in merged:
             make = partial(lumenflow_lines.convert_delegation, last=last)
-            every.update(
-                (made.id, (number, made)) for made in self._converted("delegations", number, make, first)
-            )
+            made = self.tried("delegations", number, partial(self._converted, make, first))
+            if made is not None:
+                every[made.id] = (number, made)
         self._settle("delegations", every, self.known("delegations", every))
 
     def _receipt(
@@ -300,7 +293,6 @@ def convert_signal(given: Given) -> ImportedSignal:
     if kept.get("origin") == "local":
         del kept["origin"]
     fields: dict[str, object] = {
-        "schema_version": "A2A.V1",
         "signal_id": id,
         "sender_identity": sender,
         "recipients": list(dict.fromkeys(recipients)),
@@ -342,7 +334,6 @@ def convert_receipts(given: Given, of: ImportedSignal) -> ConvertedLines:
     remarks: list[str] = []
     readers = [_address(reader, "reader", {}, remarks)] if reader else of.recipients or [UNKNOWN_READER]
     fields: dict[str, object] = {
-        "schema_version": "A2A.V1",
         "signal_id": of.id,
         "delivery_state": "delivered",
         "answers_digest": digest(of.line),

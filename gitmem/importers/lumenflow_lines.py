@@ -11,14 +11,13 @@ from ..log.lines import format_at
 from ..order.node import STATUSES
 from ..outcome import command
 from ..records import ids
-from .json_lines import LINE_MAX_BYTES, ConvertedLines, micros_of, put, read_objects, time_of
+from .json_lines import ConvertedLines, micros_of, put, time_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
-    from ..outcome import Progress
-    from .json_lines import Given, NumberedObject
+    from .json_lines import Given
 
 
 # In reading order: receipts name signals, relations name nodes.
@@ -29,7 +28,6 @@ NAMES = {
     "receipts": "signal-receipts.jsonl",
     "delegations": "delegation-registry.jsonl",
 }
-REPORTED = 500  # lines between two reports of progress
 
 
 def find_folder(folder: str) -> str:
@@ -76,44 +74,9 @@ def other_files(folder: str) -> list[str]:
     return sorted(name for name in os.listdir(folder) if name not in NAMES.values() and name[:1] != ".")
 
 
-class Files:
-    """The files of a folder, and how much of them was read.
-
-    Args:
-        folder: The folder with the files.
-        progress: Called now and then with the lines that were read.
-    """
-
-    def __init__(self, folder: str, progress: Progress | None = None) -> None:
-        self.folder = folder
-        self._progress = progress
-        self._done, self._total = 0, count_lines(folder) if progress is not None else 0
-
-    def objects(self, kind: str) -> Iterator[NumberedObject]:
-        """Yield what `read_objects` finds in the file of a kind."""
-        for found in read_objects(file_of(self.folder, kind)):
-            self._done += 1
-            if self._progress is not None and not self._done % REPORTED:
-                self._progress("reading lines", self._done, self._total)
-            yield found
-
-
-def count_lines(folder: str) -> int:
-    """Return how many lines the files have, about, for showing progress."""
-    count = 0
-    for kind in NAMES:
-        path = file_of(folder, kind)
-        if os.path.isfile(path):
-            with open(path, "rb") as file:
-                while part := file.read(LINE_MAX_BYTES):
-                    count += part.count(b"\n")
-    return count
-
-
 SENDER = "lumenflow:import:memory"
-ACCESSES_MAX = (
-    100  # of a node: at this count its score is 1.46 times that of an unread one, at 1,000 it is 1.69 times
-)
+# Of a node: at this count its score is 1.46 times that of an unread one, at 1,000 it is 1.69 times.
+ACCESSES_MAX = 100
 _OWN = (
     "id",
     "type",
@@ -139,11 +102,16 @@ def convert_node(given: Given) -> ConvertedLines:
     remarks: list[str] = []
     metadata = _metadata(given)
     fields: dict[str, object] = {name: given.get(name) for name in ("id", "type", "lifecycle", "content")}
-    fields |= {"schema_version": "A2A.V1", "sender_identity": SENDER}
+    fields["sender_identity"] = SENDER
+    beside: dict[str, object] = {}
     for name in ("wu_id", "session_id"):
-        _move(given, name, name, fields, remarks, metadata)
+        put("node", fields, beside, remarks, name, given.get(name))
+    for name, value in beside.items():
+        _add_to_metadata(metadata, name, value)
     for name in ("priority", "lane", "summarized_into"):
-        _move(metadata, name, name, fields, remarks)
+        put("node", fields, metadata, remarks, name, metadata.get(name))
+        if name in fields:
+            del metadata[name]
     _tags(given, fields, metadata, remarks)
     _status(fields, metadata, remarks)
     if given.get("updated_at") is not None:
@@ -182,28 +150,6 @@ def _metadata(given: Given) -> dict[str, object]:
 def _add_to_metadata(metadata: dict[str, object], name: str, value: object) -> None:
     """Add a value from beside the metadata to it, without replacing another value."""
     metadata[f"{name} (beside the metadata)" if name in metadata else name] = value
-
-
-def _move(
-    given: Given,
-    name: str,
-    field: str,
-    fields: dict[str, object],
-    remarks: list[str],
-    metadata: dict[str, object] | None = None,
-) -> None:
-    """Move a value to a field if it fits; else leave it in the metadata, with a remark."""
-    value = given.get(name)
-    if value is None or value == "":
-        return
-    if records.fits("node", field, value):
-        fields[field] = value
-        if metadata is None and isinstance(given, dict):
-            del given[name]
-        return
-    remarks.append(f"its {name} {sanitize(str(value))[:40]} is not valid here; it is kept in the metadata")
-    if metadata is not None:
-        _add_to_metadata(metadata, name, value)
 
 
 def _tags(given: Given, fields: dict[str, object], metadata: dict[str, object], remarks: list[str]) -> None:
@@ -274,7 +220,6 @@ def _access(id: str, number: int, at: int) -> bytes:
         "access",
         at,
         {
-            "schema_version": "A2A.V1",
             "id": ids.keyed_id("access", "lumenflow", id, str(number or format_at(at))),
             "node_ids": [id],
             "reader_identity": SENDER,
@@ -302,7 +247,6 @@ def _relation(from_id: str, type: str, to_id: str, at: int) -> bytes:
         "relation",
         at,
         {
-            "schema_version": "A2A.V1",
             "id": ids.keyed_id("rel", "lumenflow", from_id, type, to_id),
             "from_id": from_id,
             "to_id": to_id,
@@ -331,7 +275,6 @@ def convert_relation(given: Given, times: Mapping[str, int]) -> ConvertedLines:
     if metadata is not None and not isinstance(metadata, dict):
         rest["metadata"] = metadata
     fields: dict[str, object] = {
-        "schema_version": "A2A.V1",
         "id": ids.keyed_id("rel", "lumenflow", *relation_key),
         "from_id": given.get("from_id"),
         "to_id": given.get("to_id"),

@@ -38,7 +38,7 @@ def test_the_answer_says_what_became_of_every_line(run: Run, project: Path) -> N
     assert table[0].split() == ["read", "imported", "present", "differs", "repeated", "bad"]
     assert table[1].split() == ["nodes", "2", "1", "0", "0", "0", "1"]
     assert "skipped: memory.jsonl:2: it is cut off, or not JSON" in table
-    assert "note: memory.jsonl:1: its priority P9 is not valid here; it is kept in the metadata" in table
+    assert "note: memory.jsonl:1: its priority P9 is not valid here; it is kept beside the fields" in table
     assert table[-1] == "next: gitmem mem list"
     assert run("import", "lumenflow", ".").out.splitlines()[0].endswith(": nothing new")
 

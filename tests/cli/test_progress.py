@@ -153,7 +153,7 @@ def test_each_long_operation_reports_to_its_end(
     git("push", "--quiet", "origin", "HEAD", cwd=repo)
     folder = imported(tmp_path / "theirs", 1_200)
     steps = {
-        ("import", "lumenflow", str(folder)): {"reading lines", "recording lines"},
+        ("import", "lumenflow", str(folder)): {"reading bytes", "recording lines"},
         ("doctor",): {"checking lines"},
         ("sync", "--publish"): {"fetching from origin", "uniting with origin"},
     }

@@ -805,7 +805,7 @@ def test_receipts_keep_their_state_and_key(store: Store, project: Project) -> No
     ]
     (odd,) = (each for each in lines if each["reader_identity"] == "claude:a:c")
     assert odd["lumenflow"] == {"delivery_state": "seen"}
-    assert any("delivery_state is not valid" in str(each) for each in found.as_json()["remarks"])  # type: ignore[attr-defined]
+    assert any("delivery_state seen is not valid" in str(each) for each in found.as_json()["remarks"])  # type: ignore[attr-defined]
     shown = {each.reader_identity: each.delivery_state for each in history.receipt_list(store).receipts}
     assert shown == {"codex:i:h": "acked", "claude:a:b": "rejected", "claude:a:c": "delivered"}
     (signal,) = (record for line in bodies(store) if (record := records.read_kind("signal", line)))
