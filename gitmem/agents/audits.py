@@ -7,6 +7,7 @@ from ..index import entities
 from ..outcome import Struct
 from ..records.ids import unit_key
 from ..text.sanitize import first_of
+from ..text.strict_json import json_list
 from . import waiting_work
 
 TYPE_CHECKING = False
@@ -94,7 +95,7 @@ def of_readers(store: Store, readers: Sequence[str], *, since: str = "") -> Iter
         since: The earliest time of an audit, as lines have it.
     """
     of = f"l.kind = 'audit' AND l.at >= ? AND json_extract(l.body, '$.reader_identity') {entities.AMONG}"
-    return _read(entities.bodies(store.db(), of, (since, entities.json_list(readers))))
+    return _read(entities.bodies(store.db(), of, (since, json_list(readers))))
 
 
 def of_action(

@@ -22,6 +22,7 @@ from ..records.ids import unit_key
 from ..text.addresses import words_of
 from ..text.digests import hash_function_for
 from ..text.name_matching import is_identity
+from ..text.strict_json import json_list
 from . import broadcasts
 from .broadcasts import IMPORTED_ORIGIN, BroadcastStart
 
@@ -53,7 +54,7 @@ def signals_from_here(
     db: sqlite3.Connection, signal_id: str, senders: Iterable[str], most: int
 ) -> list[tuple[SignalRecord, bytes]]:
     """Return those lines of a signal that these senders or sessions of this clone wrote, at most so many."""
-    from ..index.entities import AMONG, json_list
+    from ..index.entities import AMONG
 
     condition = f"s.signal_id = ? AND (s.sender {AMONG} OR s.sender_session IN (SELECT name FROM own))"
     return signals(db, condition, (signal_id, json_list(senders)), limit=most)
@@ -62,10 +63,8 @@ def signals_from_here(
 def digests_of(db: sqlite3.Connection, ids: Iterable[str]) -> dict[str, set[bytes]]:
     """Return the digests of every line of these signals. Ids that the log lacks have none."""
     found: dict[str, set[bytes]] = {}
-    wanted = ",".join(f'"{id}"' for id in sorted(set(ids)))  # ids are letters, digits and dashes
     query = "SELECT signal_id, digest FROM signal WHERE signal_id IN (SELECT value FROM json_each(?))"
-    rows = db.execute(query, (f"[{wanted}]",))
-    for signal_id, line_digest in rows:
+    for signal_id, line_digest in db.execute(query, (json_list(sorted(set(ids))),)):
         found.setdefault(signal_id, set()).add(line_digest)
     return found
 
@@ -168,11 +167,10 @@ def delivery_states(db: sqlite3.Connection, signal_id: str, content: bytes | Non
 def receipts_of(db: sqlite3.Connection, ids: Iterable[str]) -> dict[str, dict[str, tuple[str, str]]]:
     """Return the receipts of many signals: by signal and reader the time of the first and the state of the latest."""
     found: dict[str, dict[str, tuple[str, str]]] = {}
-    wanted = ",".join(f'"{id}"' for id in ids)  # ids are letters, digits and dashes
     rows = db.execute(
         "SELECT r.signal_id, r.reader, r.state, r.at FROM json_each(?) j CROSS JOIN receipt r ON r.signal_id = j.value"
         f" WHERE {RECEIPT_HAS_LINE} ORDER BY r.at, r.state",
-        (f"[{wanted}]",),
+        (json_list(ids),),
     )
     for signal_id, reader, last, at in rows:
         of = found.setdefault(signal_id, {})
@@ -449,16 +447,12 @@ def _own(
     found = [reader, session or reader, *(each for row in same for each in row if each)]
     ended = [str(id) for (id,) in db.execute(_ENDED, (reader,))] if ":" in reader else []
     ids = dict.fromkeys([*found, *ended])
+    values: dict[str, str | int | None]
     if len(ids) > PLACEHOLDERS_MAX:
-        listed = "[" + ",".join(f'"{_escaped(each)}"' for each in ids) + "]"
-        return "(SELECT value FROM json_each(:own))", {"o0": reader, "own": listed, "workspace": workspace}
-    values: dict[str, str | int | None] = {f"o{number}": each for number, each in enumerate(ids)}
+        values = {"o0": reader, "own": json_list(ids), "workspace": workspace}
+        return "(SELECT value FROM json_each(:own))", values
+    values = {f"o{number}": each for number, each in enumerate(ids)}
     return f"({', '.join(f':{name}' for name in values)})", {**values, "workspace": workspace}
-
-
-def _escaped(text: str) -> str:
-    """Return a text escaped for a JSON string. Addresses have no control characters."""
-    return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
 def _directed(own: str, table: str) -> str:
@@ -648,7 +642,7 @@ def open_sessions(
         query += " AND (n.agent_identity = :reader OR n.session_id IN (:reader, :id))"
     values = {
         "clone": clone_id,
-        "here": "[" + ",".join(f'"{id}"' for id in sorted(here)) + "]",
+        "here": json_list(sorted(here)),
         "after": after,
     }
     return db.execute(query, {**values, "only": only, "reader": reader, "id": id}).fetchall()
@@ -693,7 +687,7 @@ def may_want_answer(db: sqlite3.Connection, ids: Iterable[str]) -> list[tuple[st
         "SELECT signal_id, min(thread), count(DISTINCT content), max(intent = 'REJECT') FROM signal"
         " WHERE signal_id IN (SELECT value FROM json_each(?)) GROUP BY signal_id"
     )
-    return db.execute(query, ("[" + ",".join(f'"{id}"' for id in ids) + "]",)).fetchall()
+    return db.execute(query, (json_list(ids),)).fetchall()
 
 
 # For what shows, lists or compares signals and receipts; everyday commands without mail need none of it.
@@ -793,10 +787,10 @@ def newest_threads(db: sqlite3.Connection, most: int) -> tuple[list[tuple[str, s
 
 def threads_of(db: sqlite3.Connection, ids: Iterable[str]) -> Iterable[tuple[str, str]]:
     """Return the threads of signals, each with the signal."""
-    from ..index import entities
-
-    query = f"SELECT DISTINCT thread, signal_id FROM signal WHERE signal_id {entities.AMONG}"
-    return db.execute(query, (entities.json_list(ids),))
+    query = (
+        "SELECT DISTINCT thread, signal_id FROM signal WHERE signal_id IN (SELECT value FROM json_each(?))"
+    )
+    return db.execute(query, (json_list(ids),))
 
 
 # All authors at once, and one text for each: one id may have many lines, and many readers.
@@ -857,7 +851,7 @@ def receipts(
     where = [RECEIPT_COUNTS]
     where += ["r.signal_id = :signal"] if signal_id is not None else []
     where += ["r.reader IN (SELECT value FROM json_each(:readers))"] if readers is not None else []
-    values = {"signal": signal_id, "readers": entities.json_list(sorted(readers or ()))}
+    values = {"signal": signal_id, "readers": json_list(sorted(readers or ()))}
     query, order = _FIRST_RECEIPT.format(where=" AND ".join(where)), "first DESC, id DESC, reader DESC"
     rows, more = entities.select(db, query, values, order=order, limit=limit)
     return rows, len(rows) + more
@@ -871,7 +865,7 @@ def keyed_receipts(db: sqlite3.Connection, ids: Iterable[str], times: Iterable[s
         f"l.kind = 'receipt' AND l.at {entities.AMONG} AND json_extract(l.body, '$.signal_id') {entities.AMONG}"
         " AND json_extract(l.body, '$.idempotency_key') IS NOT NULL"
     )
-    values = (entities.json_list(times), entities.json_list(ids))
+    values = (json_list(times), json_list(ids))
     return entities.bodies(db, condition, values, order="l.body DESC")
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from .. import records
 from ..index import entities
-from ..index.entities import EntityKind, Fold
+from ..index.entities import AMONG, EntityKind, Fold
 from ..log.lines import parse_at
 from ..order.session import FIELDS, HOLD_MICROS, FoldedSession, HeldNames, united
 from ..records.ids import BOUND_LENGTH, is_work_unit, unit_key
 from ..settings import WU
 from ..text.name_matching import fold, strip_numbers
+from ..text.strict_json import json_list
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -259,8 +260,6 @@ def names_had(
     db: sqlite3.Connection, session_ids: Iterable[str]
 ) -> Iterator[tuple[str, str | None, str | None]]:
     """Yield each of these sessions with an agent identity and the published id of a client that its records have together."""
-    from ..index.entities import AMONG, json_list
-
     query = f"SELECT DISTINCT id, sender, session FROM entity_line WHERE kind = 'session' AND id {AMONG}"
     yield from db.execute(query, (json_list(session_ids),))
 

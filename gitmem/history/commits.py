@@ -15,13 +15,14 @@ from ..errors import GitmemError
 from ..git import files, history
 from ..git.history import POST_COMMIT, read_tail
 from ..git.objects import is_oid
-from ..index.entities import AMONG, json_list
+from ..index.entities import AMONG
 from ..log.lines import CommitMessage, format_at
 from ..log.ref import LOG_REF
 from ..order.task import micros
 from ..outcome import Struct
 from ..records import ids
 from ..records.ids import is_id, role_id
+from ..text.strict_json import json_list
 from ..trust import own_sessions
 from ..work import task_state
 from . import ranges

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from ..agents import presence
 from ..agents.mailbox import of_readers
-from ..index.entities import json_list
 from ..log.lines import format_at, parse_at
 from ..order.content import ASKS
 from ..outcome import Outcome
 from ..signals.thread_list import ManyThreads, Selection
+from ..text.strict_json import json_list
 from .open_work import ANSWER, waits
 
 TYPE_CHECKING = False

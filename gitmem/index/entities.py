@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import chain
 
 from ..outcome import Struct
-from ..text.strict_json import quote
+from ..text.strict_json import json_list
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -444,8 +444,3 @@ def file_of(db: sqlite3.Connection, line: bytes) -> str | None:
         (line[7:34].decode(), line.decode()),
     ).fetchone()
     return str(row[0]) if row else None
-
-
-def json_list(values: Iterable[str | int]) -> str:
-    """Return ids or numbers as JSON, for `json_each`. A session that a signal names may be any text without spaces and commas."""
-    return f"[{','.join(quote(value) if isinstance(value, str) else str(value) for value in values)}]"

@@ -16,6 +16,7 @@ from ..records.ids import unit_key
 from ..signals import task_records
 from ..signals.task_records import TaskRecords
 from ..text.sanitize import minute, sanitize_for_model
+from ..text.strict_json import json_list
 from . import anchors, decay, relations, stored_nodes
 from .node_tables import HIDDEN
 from .stored_nodes import CLOCK_SKEW_MAX, IS_SUMMARIZED
@@ -413,7 +414,7 @@ class RowReader:
         self._db = store.db()
         self._now = store.now()
         self._wanted = wanted
-        without = relations.ids_as_json(wanted.without)
+        without = json_list(wanted.without)
         until = self._now + CLOCK_SKEW_MAX
         self._values: dict[str, str | int | None] = {
             "wu": unit_key(wanted.wu) or None,

@@ -11,6 +11,7 @@ from ..errors import UsageError
 from ..log.lines import format_at
 from ..outcome import Written, command
 from ..records.ids import keyed_id, unit_key
+from ..text.strict_json import json_list
 from . import anchors, node_fields, reader_store, relations, stored_nodes
 from .edit import LISTED_MAX, summary_line
 from .node_tables import HIDDEN
@@ -323,7 +324,7 @@ def _replaced(
 
     A cleanup deletes what is summarized: a superseded node that stayed behind would then be valid again.
     """
-    asked = relations.ids_as_json({*ends.values()})
+    asked = json_list({*ends.values()})
     done = f"{IS_AMONG} AND {IS_SUMMARIZED}"
     gone = {source.id for source in covered} | set(stored_nodes.select_ids(db, done, (asked,)))
     found = [node.id for node in nodes if ends.get(node.id) in gone and node.id not in kept]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from .. import records
 from ..order.causal import CausalOrder, by_id
+from ..text.strict_json import json_list
 from . import node_fields
 from .stored_nodes import IS_SUMMARIZED
 
@@ -56,10 +57,10 @@ def update_superseded(db: sqlite3.Connection, ends: Iterable[str], changed: Iter
     seeds = set(ends)
     if db.execute(_ANY).fetchone():
         superseding = "SELECT DISTINCT from_id FROM relation WHERE type = 'supersedes' AND from_id IN (SELECT value FROM json_each(?))"
-        seeds.update(id for (id,) in db.execute(superseding, (ids_as_json(changed),)))
+        seeds.update(id for (id,) in db.execute(superseding, (json_list(changed),)))
     if not seeds:
         return
-    connected = ids_as_json(id for (id,) in db.execute(_CONNECTED, (ids_as_json(seeds),)))
+    connected = json_list(id for (id,) in db.execute(_CONNECTED, (json_list(seeds),)))
     rows = db.execute(_EDGES, (connected,)).fetchall()
     found = live_ends([(new, old) for new, old, _ in rows], {new: created for new, _, created in rows})
     db.execute("DELETE FROM superseded WHERE id IN (SELECT value FROM json_each(?))", (connected,))
@@ -74,11 +75,6 @@ def unite_superseded(db: sqlite3.Connection, log: str) -> None:
         return
     db.execute(f"CREATE TEMP TABLE superseded AS SELECT * FROM {log}.superseded")
     update_superseded(db, {id for ends in replaced for id in ends}, ())
-
-
-def ids_as_json(ids: Iterable[str]) -> str:
-    """Return ids as a JSON list. They need no escaping: the models allow only letters and digits."""
-    return "[{}]".format(",".join(f'"{id}"' for id in ids))
 
 
 def live_ends(edges: Sequence[Edge], created: Mapping[str, int]) -> dict[str, str]:
@@ -131,7 +127,7 @@ def ends_of(db: sqlite3.Connection, ids: Iterable[str]) -> dict[str, str]:
     if not is_any_superseded(db):
         return {}
     rows = db.execute(
-        "SELECT id, live FROM superseded WHERE id IN (SELECT value FROM json_each(?))", (ids_as_json(ids),)
+        "SELECT id, live FROM superseded WHERE id IN (SELECT value FROM json_each(?))", (json_list(ids),)
     )
     return dict(rows.fetchall())
 
@@ -242,7 +238,7 @@ def blockers_of(db: sqlite3.Connection, ids: Iterable[str]) -> dict[str, set[str
     """Return the nodes that block these nodes, by the ids of those that some block."""
     query = "SELECT to_id, from_id FROM relation WHERE to_id IN (SELECT value FROM json_each(?)) AND type = 'blocks'"
     found: dict[str, set[str]] = {}
-    for to_id, from_id in db.execute(query, (ids_as_json(ids),)):
+    for to_id, from_id in db.execute(query, (json_list(ids),)):
         found.setdefault(to_id, set()).add(from_id)
     return found
 
@@ -260,7 +256,7 @@ def between(db: sqlite3.Connection, ids: Iterable[str]) -> list[tuple[str, str, 
     query = (
         f"SELECT from_id, to_id, type FROM relation WHERE from_id {among} AND to_id {among} ORDER BY 1, 2, 3"
     )
-    return db.execute(query, (ids_as_json(ids),)).fetchall()
+    return db.execute(query, (json_list(ids),)).fetchall()
 
 
 def superseding_edges(db: sqlite3.Connection) -> list[Edge]:

@@ -11,7 +11,7 @@ from ..agents import presence
 from ..commit_message import SUBJECT_MAX, body, cut, sanitize
 from ..errors import UsageError
 from ..index import entities
-from ..index.entities import Fold, json_list
+from ..index.entities import Fold
 from ..index.resolve_id import choose
 from ..log.lines import CommitMessage, parse_all, parse_at
 from ..order.causal import CausalOrder, by_id
@@ -19,6 +19,7 @@ from ..order.node import STATUS, PatchChange, VersionedNode, add_signature, fold
 from ..records.ids import unit_key
 from ..text.addresses import words_of, writer_of
 from ..text.sanitize import first_of
+from ..text.strict_json import json_list
 from .node_tables import BY_SESSION, DELETED, HIDDEN, IS_LIVE, IS_WRITTEN, NODE
 
 TYPE_CHECKING = False
@@ -81,8 +82,8 @@ def set_own_names(db: sqlite3.Connection, nodes: Collection[VersionedNode]) -> N
     sessions = {session for node in nodes for *_, session in node.signed if is_id("sess", session)}
     if not sessions:
         return
-    listed = "[" + ",".join(f'"{session}"' for session in sorted(sessions)) + "]"  # ids need no escaping
-    shown = {session: (sender, name) for session, sender, name in db.execute(_SHOWN, (listed,))}
+    rows = db.execute(_SHOWN, (json_list(sorted(sessions)),))
+    shown = {session: (sender, name) for session, sender, name in rows}
     for node in nodes:
         node.own_names = {
             (sender, name) for sender, name, session in node.signed if shown.get(session) == (sender, name)

@@ -12,6 +12,7 @@ from ..records.ids import role_of
 from ..signals import threads as thread_answers
 from ..text.addresses import PERSON, words_of, writer_of
 from ..text.sanitize import sanitize
+from ..text.strict_json import json_list
 from ..work import HANDOFFS_MAX, claims, tables, task_list, task_state
 
 TYPE_CHECKING = False
@@ -405,7 +406,7 @@ class TaskSpans:
         condition = " AND ".join(where) or "1"
         rows, self.omitted = task_list.select(db, condition, only.values, TASKS_MAX, _TASK_ORDER)
         self.rows = rows
-        ids = entities.json_list(str(each.task_id) for each in rows)
+        ids = json_list(str(each.task_id) for each in rows)
         more = {row[0]: row[1:] for row in db.execute(_MORE, (ids,)).fetchall()}
         self.mismatches: list[Fields] = []
         self.spans = sorted(

@@ -15,6 +15,7 @@ from ..outcome import Outcome, command
 from ..records.ids import is_id, unit_key, unit_key_sql
 from ..text.name_matching import fold
 from ..text.sanitize import sanitize
+from ..text.strict_json import json_list
 from . import message_frame, threads
 from .inbox import FOLD_MAX_BYTES
 from .task_records import TaskRecords
@@ -144,7 +145,7 @@ def _of_role(db: sqlite3.Connection, role: str, where: list[str], values: list[s
 
 
 def _from(db: sqlite3.Connection, name: str, where: list[str], values: list[str]) -> None:
-    senders = entities.json_list(sorted(presence.readers_named(db, name) | {name}))
+    senders = json_list(sorted(presence.readers_named(db, name) | {name}))
     fields = ("sender_session", *_WRITERS)
     of = (f"json_extract(l.body, '$.{field}') {entities.AMONG}" for field in fields)
     where.append(f"({' OR '.join(of)})")

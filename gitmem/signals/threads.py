@@ -11,7 +11,7 @@ from ..agents import addressing, mailbox, presence, session_view
 from ..agents.caller import other_workspaces
 from ..agents.mailbox import digests_of
 from ..errors import UsageError, check_limit
-from ..index.entities import AMONG, LINES_MAX, fair_share, json_list
+from ..index.entities import AMONG, LINES_MAX, fair_share
 from ..index.resolve_id import resolve, thread_of
 from ..log.lines import writer_of
 from ..order.content import ASKS, answers_a_line, asks
@@ -21,6 +21,7 @@ from ..records.ids import is_id, unit_key, unit_key_sql
 from ..store import add_lost_records
 from ..sync import whereabouts
 from ..text.sanitize import sanitize, title
+from ..text.strict_json import json_list
 from . import message_frame
 from .task_records import TaskRecords
 

@@ -10,13 +10,18 @@ from _json import encode_basestring, make_scanner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     Scan = Callable[[str, int], tuple[Any, int]]
 
 
 quote = encode_basestring
+
+
+def json_list(values: Iterable[str | int]) -> str:
+    """Return ids or numbers as JSON, for `json_each`. A session that a signal names may be any text without spaces and commas."""
+    return f"[{','.join(quote(value) if isinstance(value, str) else str(value) for value in values)}]"
 
 
 def _refuse(constant: str) -> Any:

@@ -9,6 +9,7 @@ from ..index import entities
 from ..outcome import Struct
 from ..records.lines import as_json
 from ..text import strict_json
+from ..text.strict_json import json_list
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def columns_of(
         f"SELECT {named}, {BLOCKERS}, json_extract(l.body, {paths}) FROM json_each(?) j"
         " CROSS JOIN task t ON t.task_id = j.value JOIN line l ON l.id = t.line ORDER BY j.key"
     )
-    return db.execute(query, (entities.json_list(ids),)).fetchall()
+    return db.execute(query, (json_list(ids),)).fetchall()
 
 
 def row_of(db: sqlite3.Connection, task_id: str, columns: str) -> tuple[Any, ...] | None:
@@ -68,7 +69,7 @@ def row_of(db: sqlite3.Connection, task_id: str, columns: str) -> tuple[Any, ...
 def decided(db: sqlite3.Connection, ids: Iterable[str]) -> dict[str, str | None]:
     """Return what has decided those of these tasks that are here: `seal`, `close`, `status` or None."""
     query = "SELECT task_id, decided_by FROM json_each(?) j CROSS JOIN task ON task_id = j.value"
-    return dict(db.execute(query, (entities.json_list(ids),)))
+    return dict(db.execute(query, (json_list(ids),)))
 
 
 def messages(db: sqlite3.Connection, ids: Iterable[str]) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -77,7 +78,7 @@ def messages(db: sqlite3.Connection, ids: Iterable[str]) -> Iterator[tuple[str, 
         "SELECT e.id, e.event, l.body FROM json_each(?) j CROSS JOIN entity_line e ON e.kind = 'task' AND e.id = j.value"
         " AND e.event IN ('task', 'message') JOIN line l ON l.id = e.line ORDER BY e.id, l.body"
     )
-    for task_id, event, body in db.execute(query, (entities.json_list(ids),)):
+    for task_id, event, body in db.execute(query, (json_list(ids),)):
         yield task_id, event, strict_json.read(body)
 
 
@@ -137,7 +138,7 @@ def open_handoffs(
 def callers_of(db: sqlite3.Connection, ids: Iterable[str]) -> list[tuple[str, int | None]]:
     """Return who wrote each of these tasks, and its deadline."""
     query = "SELECT caller, deadline FROM task WHERE task_id IN (SELECT value FROM json_each(?))"
-    return db.execute(query, (entities.json_list(ids),)).fetchall()
+    return db.execute(query, (json_list(ids),)).fetchall()
 
 
 def below(db: sqlite3.Connection, root: str, most: int) -> list[str]:

@@ -14,6 +14,7 @@ from ..order.causal import by_line
 from ..order.content import may_contradict
 from ..outcome import Outcome, command
 from ..records.ids import unit_key
+from ..text.strict_json import json_list
 from ..text import strict_json
 from . import collisions, stored_tasks, task_roles, task_rules, task_state
 from .stored_tasks import BLOCKERS, LISTED
@@ -471,7 +472,7 @@ def _group(node: Node) -> tuple[bool, str, bool, str]:
 def _groups(db: sqlite3.Connection, placed: Sequence[tuple[Node, Node, int, bool]]) -> list[TreeGroup]:
     ids = [node[0] for node, *_ in placed]
     rows = rows_of(db, ids)
-    launches = dict(db.execute(_LAUNCHES, (entities.json_list(ids),)).fetchall())
+    launches = dict(db.execute(_LAUNCHES, (json_list(ids),)).fetchall())
     groups: dict[tuple[object, ...], TreeGroup] = {}
     for node, root, depth, in_cycle in placed:
         group = groups.setdefault(_group(root), TreeGroup(root[2], root[4]))

@@ -23,6 +23,7 @@ from ..order.task import (
 )
 from ..records.ids import unit_key
 from ..records.lines import as_json
+from ..text.strict_json import json_list
 from . import ACCEPTANCES_MAX, HANDOFFS_MAX, LINKS_MAX, ONCE, READ_MAX
 from .tables import TASK
 
@@ -349,7 +350,7 @@ def _also(db: sqlite3.Connection, new: Rows) -> set[str]:
     tasks, events = new.of("task"), new.of("task_event")
     written: dict[str, TaskRecord] = {row.record["task_id"]: row.record for row in tasks}
     changed = {*written, *events.column("task_id")}
-    ids = entities.json_list(sorted(written))
+    ids = json_list(sorted(written))
     for (task_id,) in db.execute(_SEVERAL, (ids,)).fetchall():
         lowest = lowest_line(db, task_id)
         if lowest is not None:
@@ -395,7 +396,7 @@ def _linked(db: sqlite3.Connection, end: str, ids: Iterable[str]) -> set[str]:
     """Return the tasks that others hand over or supersede, of the links with one of these tasks at an end."""
     rows = db.execute(
         f"SELECT to_id FROM task_link WHERE kind <> 'blocked_by' AND {end} IN (SELECT value FROM json_each(?))",
-        (entities.json_list(sorted(ids)),),
+        (json_list(sorted(ids)),),
     )
     return {to_id for (to_id,) in rows}
 
