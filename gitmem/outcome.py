@@ -63,7 +63,7 @@ class Struct:
         return cls._layout
 
     @classmethod
-    def taken_from(cls, source: object, **fields: Any) -> Self:
+    def taken_from(cls, source: object, /, **fields: Any) -> Self:
         """Return one with the attributes or keys of another value that have the names of fields, and with the fields given."""
         names = cls._lay_out()[0]
         if isinstance(source, dict):

@@ -131,16 +131,10 @@ class Caller(Struct):
 def of_session(found: Presence, source: str) -> Caller:
     """Return a session as caller."""
     name = f"{found.name} <{words_of(found.reader)}@gitmem>"
-    caller = Caller(found.reader, name, source)
-    caller.session_id = found.session_id
-    caller.identity = found.agent_identity
-    caller.name = found.name
-    caller.asked = found.asked
-    caller.workspace = found.record.get("workspace_id")
-    caller.wu_id = found.wu_id
-    caller.record = found.record
-    caller.record_at = found.record_at
-    return caller
+    workspace = found.record.get("workspace_id")
+    return Caller.taken_from(
+        found, author=name, source=source, identity=found.agent_identity, workspace=workspace
+    )
 
 
 def default_workspace(store: Store) -> str | None:
@@ -544,8 +538,6 @@ def _way_out(found: Caller | None, caller: Caller) -> str:
 
 def _ids(store: Store, caller: Caller) -> list[str]:
     """Return the names of the caller and the ids of the sessions with its identity."""
-    from . import presence
-
     found = [one.session_id for one in presence.of_identity(store, caller.reader)]
     by_client = presence.of_published_client(store, caller.reader)
     return [*caller.ids, *found, *([by_client.session_id] if by_client is not None else [])]

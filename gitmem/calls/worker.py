@@ -653,25 +653,23 @@ def _cut(text: str) -> str:
     return text.encode("utf-8", "replace")[-RESULT_MAX_BYTES:].decode("utf-8", "ignore")
 
 
-class Candidates:
+class Candidates(Struct):
     """The tasks that a worker may run.
 
     Attributes:
         is_partial: Whether the last look has left some out, which the next one finds.
     """
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._lines: dict[
-            str, int | None
-        ] = {}  # the candidates of the last look, and the last line of their events
-        self._aside: dict[str, tuple[int | None, int]] = {}  # that line, and until when
-        self._served: dict[
-            str, int
-        ] = {}  # callers of open tasks, and when one of theirs was run last, as a number
-        self._runs = 0
-        self._skipped = 0  # open tasks that earlier looks have read
-        self.is_partial = False
+    _store: Store
+    # The candidates of the last look, and the last line of their events.
+    _lines: dict[str, int | None] = {}
+    # That line, and until when.
+    _aside: dict[str, tuple[int | None, int]] = {}
+    # Callers of open tasks, and when one of theirs was run last, as a number.
+    _served: dict[str, int] = {}
+    _runs: int = 0
+    _skipped: int = 0  # open tasks that earlier looks have read
+    is_partial: bool = False
 
     def look(
         self, caller: Caller, first: Sequence[str], accepts: Callable[[str], bool]

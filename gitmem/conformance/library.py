@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Unpack
@@ -207,19 +207,10 @@ class Library:
     def work(self, session: str, task_id: str, event: str, text: str = "") -> Task:
         """Change a task by the methods of `log.tasks`."""
         tasks = self._logs[session].tasks
-        texts: dict[str, Callable[[str, str], object]] = {"ask": tasks.ask, "message": tasks.message}
-        others: dict[str, Callable[[str], object]] = {
-            "take": tasks.take,
-            "release": tasks.release,
-            "cancel": tasks.cancel,
-            "seal": tasks.seal,
-        }
         if event == "done":
             tasks.report(task_id, "completed", text)
-        elif event in texts:
-            texts[event](task_id, text)
         else:
-            others[event](task_id)
+            getattr(tasks, event)(task_id, *([text] if event in ("ask", "message") else []))
         return self.task(task_id)
 
     def task(self, task_id: str) -> Task:

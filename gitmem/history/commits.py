@@ -456,7 +456,7 @@ ACTIVE_MICROS = 24 * 3600 * 1_000_000
 TICK = 20_000  # by which the times of files are behind, at most: kernels count them in ticks
 
 
-class Clues:
+class Clues(Struct):
     """What a process that looks for commits knows about them.
 
     Attributes:
@@ -465,12 +465,9 @@ class Clues:
         in_turn: Whether the caller's client is between a prompt and the end of its turn.
     """
 
-    def __init__(
-        self, caller: Caller | None = None, printed: Collection[str] = (), *, in_turn: bool = False
-    ) -> None:
-        self.caller = caller
-        self.printed = tuple(printed)
-        self.in_turn = in_turn
+    caller: Caller | None = None
+    printed: Collection[str] = ()
+    in_turn: bool = False
 
 
 def note(store: Store, clues: Clues, *, seconds: float = SECONDS) -> int:

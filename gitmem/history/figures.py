@@ -39,26 +39,6 @@ if TYPE_CHECKING:
         median_ms: NotRequired[int]
         p90_ms: NotRequired[int]
 
-    class Statistics(TypedDict):
-        """All figures.
-
-        Attributes:
-            first_answer: From a signal that asks its recipients for a decision to the first answer to it.
-            agreement: From the first signal of a thread to the last agreement of all of its recipients.
-            unread_age: How long signals to agents at work have been unread, without broadcasts.
-            ahead: How many signals have a date that is more than a day ahead; no day counts them.
-            unanswered: How many answers are owed, as the roster lists them.
-            tasks: The number of tasks without an outcome (`open`), and of those with each outcome.
-        """
-
-        days: list[DayFigures]
-        ahead: NotRequired[int]
-        first_answer: Spread
-        agreement: Spread
-        unread_age: Spread
-        unanswered: int
-        tasks: dict[str, int]
-
 
 DAY = 86_400_000_000  # microseconds
 SIGNALS_MAX = 20_000  # of which threads are folded
@@ -88,25 +68,38 @@ _TASKS = (
 )
 
 
-class Stats(Outcome):
-    """The figures; see `Statistics`.
+class Statistics(Outcome, kw_only=True):
+    """All figures.
+
+    Attributes:
+        ahead: How many signals have a date that is more than a day ahead; no day counts them.
+        first_answer: From a signal that asks its recipients for a decision to the first answer to it.
+        agreement: From the first signal of a thread to the last agreement of all of its recipients.
+        unread_age: How long signals to agents at work have been unread, without broadcasts.
+        unanswered: How many answers are owed, as the roster lists them.
+        tasks: The number of tasks without an outcome (`open`), and of those with each outcome.
+    """
+
+    days: list[DayFigures]
+    ahead: int
+    first_answer: Spread
+    agreement: Spread
+    unread_age: Spread
+    unanswered: int
+    tasks: dict[str, int]
+
+
+class Stats(Statistics, kw_only=True):
+    """The figures of an answer.
 
     Attributes:
         older: The number of older signals, of which answers and agreements are not measured.
         remark: A sentence about a work unit of which there is nothing; "" otherwise.
     """
 
-    def __init__(self, found: Statistics, older: int, remark: str = "") -> None:
-        self.days = found["days"]
-        self.ahead = found.get("ahead", 0)
-        self.first_answer = found["first_answer"]
-        self.agreement = found["agreement"]
-        self.unread_age = found["unread_age"]
-        self.unanswered = found["unanswered"]
-        self.tasks = found["tasks"]
-        self.older = older
-        self.remark = remark
-        self.next = ["gitmem view --open", "gitmem task list --stats"]
+    older: int
+    remark: str = ""
+    next: list[str] = ["gitmem view --open", "gitmem task list --stats"]
 
 
 def stats(
@@ -131,7 +124,8 @@ def stats(
         db = store.db()
         only = Selection(store, since=since, wu=wu, agent=agent)
         threads = ManyThreads(db, only, most)
-        return Stats(statistics(store, only, threads), threads.more, only.remark(db))
+        found = statistics(store, only, threads)
+        return Stats.taken_from(found, older=threads.more, remark=only.remark(db))
 
 
 def statistics(store: Store, only: Selection, threads: ManyThreads) -> Statistics:
@@ -151,17 +145,15 @@ def statistics(store: Store, only: Selection, threads: ManyThreads) -> Statistic
             answers += _first_answers(folded, shown)
             agreements += _agreement(folded)
     days, ahead = _days(store, only)
-    found: Statistics = {
-        "days": days,
-        "first_answer": spread(answers),
-        "agreement": spread(agreements),
-        "unread_age": spread(_unread_ages(store, only)),
-        "unanswered": sum(each.what == ANSWER for each in waits(store, only=only, limit=WAITS_MAX).rows),
-        "tasks": tasks_by_outcome(db, only),
-    }
-    if ahead:
-        found["ahead"] = ahead
-    return found
+    return Statistics(
+        days=days,
+        ahead=ahead,
+        first_answer=spread(answers),
+        agreement=spread(agreements),
+        unread_age=spread(_unread_ages(store, only)),
+        unanswered=sum(each.what == ANSWER for each in waits(store, only=only, limit=WAITS_MAX).rows),
+        tasks=tasks_by_outcome(db, only),
+    )
 
 
 def spread(micros: Sequence[int]) -> Spread:

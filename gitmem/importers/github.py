@@ -15,7 +15,7 @@ from ..errors import RemoteError, UsageError
 from ..git import processes
 from ..git.config import scrubbed
 from ..log.lock import Lock
-from ..outcome import command
+from ..outcome import Struct, command
 from ..text.addresses import words_of
 from ..text.sanitize import sanitize
 from ..trust import own_sessions
@@ -111,12 +111,11 @@ def import_issues(
     return found
 
 
-class GitHub:
+class GitHub(Struct):
     """The repository of a folder, as gh finds it."""
 
-    def __init__(self, folder: str, seconds: float) -> None:
-        self._folder = folder
-        self._seconds = seconds
+    _folder: str
+    _seconds: float
 
     def issues(self, label: str) -> list[object]:
         """Return the issues with a label, the newest first."""

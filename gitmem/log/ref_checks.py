@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 NAMED_BYTES_MAX = 256 * 1024  # limit for a commit that is read only to name its author
 
 
-class LeftOut:
+class LeftOut(Struct):
     """A ref that is not read.
 
     Attributes:
@@ -44,13 +44,13 @@ class LeftOut:
         is_fetched: Whether the tip was fetched.
     """
 
-    def __init__(self, name: str, commit: str, author: str, kind: str, why: str) -> None:
-        self.ref = name
-        self.commit = commit
-        self.author = author
-        self.kind = kind
-        self.why = why
-        self.is_commit = self.is_fetched = True
+    ref: str
+    commit: str
+    author: str
+    kind: str
+    why: str
+    is_commit: bool = True
+    is_fetched: bool = True
 
     def sentence(self, remote: str) -> str:
         """Return the description for a message."""

@@ -129,7 +129,7 @@ def collect(
         nodes = NodeMarks(store, only, lanes)
         history = HistoryMarks(store, only, lanes)
         notes = [*filter(None, [only.remark(db)]), *_format_note(store), *history.notes, *gates.notes]
-        figures = statistics(store, only, threads)
+        figures = statistics(store, only, threads).as_json()
         branches = overlaps(store, notes)
     return {
         "format": FORMAT,

@@ -285,16 +285,14 @@ class PageContext:
                 fields["asks_about"] = about[0]
 
 
-class PageBudget:
+class PageBudget(Struct):
     """The budget of one page: whole signals only, but the first always fits and is cut if it is too long."""
 
-    def __init__(
-        self, max_bytes: int, max_text: int | None, measure: Callable[[ShownSignal], int] | None
-    ) -> None:
-        self._max_bytes = max_bytes
-        self._max_text = max_text
-        self._measure = measure
-        self._bytes = self._text = 0
+    _max_bytes: int
+    _max_text: int | None
+    _measure: Callable[[ShownSignal], int] | None
+    _bytes: int = 0
+    _text: int = 0
 
     def fitting(self, lines: Sequence[PageLine], *, first: bool) -> list[PageLine]:
         """Return the first of these lines that fit, and charge them to the budget.

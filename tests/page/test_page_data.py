@@ -357,9 +357,7 @@ def test_the_figures_are_those_of_the_page_and_of_the_log(page_log: Path) -> Non
         few = figures.stats(log.store, most=10)
 
     shown = {
-        name: value
-        for name, value in found.as_json().items()
-        if name not in ("ahead", "older", "remark", "next")
+        name: value for name, value in found.as_json().items() if name not in ("older", "remark", "next")
     }
     assert shown == data["statistics"]
     assert sum(each["signals"] for each in found.days) == SIGNALS and found.older == 0
