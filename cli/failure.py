@@ -166,10 +166,8 @@ def report(error: Exception, args: Sequence[str]) -> int:
     without_remote(known)
     # Earlier output is an answer: a second document would break it for a JSON reader.
     if wants_json(args) and not output.has_written():
-        try:
+        with contextlib.suppress(OSError):
             output.write_json(error_object(known))
-        except OSError:
-            pass
     lines = [f"gitmem: {sanitize(known.message)}"]
     if known.hint:
         lines.append(output.typed(sanitize(known.hint)))

@@ -204,7 +204,6 @@ def own_task() -> str | None:
 
 
 TEXT_MAX_BYTES = 1024 * 1024
-LINES_MAX_BYTES = 256 * 1024 * 1024
 _stdin: dict[str, Any] = {}
 
 

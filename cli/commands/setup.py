@@ -111,13 +111,11 @@ def setup(
 def _alone() -> Iterator[None]:
     """Let this user's other setups finish first, for a minute at most; in a sandbox that has no place for a lock, go on without."""
     with Lock(os.path.join(user_state(), "setup-lock")) as lock:
-        try:
+        with contextlib.suppress(OSError, GitmemError):
             local_files.make_dirs(os.path.dirname(lock.path))
             end = time.monotonic() + WAIT_SECONDS
             while not lock.take() and time.monotonic() < end:
                 time.sleep(0.05)
-        except (OSError, GitmemError):
-            pass
         yield
 
 

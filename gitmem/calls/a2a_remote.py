@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from urllib.parse import urlsplit
 
 import httpx
@@ -119,11 +119,11 @@ class RemoteTask:
             yield StreamResponse(task=await client.get_task(GetTaskRequest(id=self.link.id)))
             if self.is_settled:
                 return
-            try:
+            with suppress(
+                A2AError, NotImplementedError
+            ):  # it does not stream, or has ended the task meanwhile
                 async for each in client.subscribe(SubscribeToTaskRequest(id=self.link.id)):
                     yield each
-            except (A2AError, NotImplementedError):
-                pass  # it does not stream, or has ended the task meanwhile
             if self.is_settled:
                 return
             await asyncio.sleep(POLL_SECONDS)

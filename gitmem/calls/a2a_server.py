@@ -755,14 +755,12 @@ class ServedLog:
             return None
         is_over = task_rules.is_over(task, self.store.now())
         if task_rules.seal(task, sender_of(caller)) is None:
-            try:
+            with contextlib.suppress(GitmemError):  # the next look seals it
                 if is_over:
                     task_decisions.seal_task(self.store, caller, task_id)
                     task = task_state.load_task(self.store.db(), task_id) or task
                 elif (why := task_decisions.reason_to_give_up(self.store, task)) is not None:
                     task, is_over = task_decisions.give_up(self.store, caller, task, why), True
-            except GitmemError:
-                pass  # the next look seals it
         return task, is_over
 
     def ids(self, caller: Caller, agent: str, limit: int) -> Sequence[str]:

@@ -18,6 +18,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 
 from .. import local_files
 from ..agents import vocabulary
@@ -121,12 +122,9 @@ class ChildRun:
         if self._code is None:  # the guard was killed: without its help daemons are not found
             ours = (os.getpid(), os.getppid(), self._guard.pid)
             process_guard.end_tree(process_guard.ProcessTree(self._guard.pid, excluded=ours))
-        try:
-            os.killpg(
-                self._guard.pid, signal.SIGKILL
-            )  # the guard, and what the command has left in the background
-        except (ProcessLookupError, PermissionError):
-            pass
+        # The guard, and what the command has left in the background.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._guard.pid, signal.SIGKILL)
         self._guard.stdin.close()
         self._guard.wait()
 
@@ -158,11 +156,8 @@ class ChildRun:
             )
 
     def _write(self, pipe: IO[bytes], input: bytes) -> None:
-        try:
-            with pipe:
-                pipe.write(input)
-        except OSError:  # it does not read
-            return
+        with suppress(OSError), pipe:  # it may not read
+            pipe.write(input)
 
     def _read(self, pipe: IO[bytes]) -> None:
         parts, size = [], 0
@@ -416,10 +411,8 @@ def _enlarge(pipe: IO[bytes]) -> None:
     """Let more output wait in a pipe where the system has that: Gemini CLI loses what does not fit in it, and its answer with it."""
     import fcntl
 
-    try:
+    with suppress(AttributeError, OSError):
         fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
-    except (AttributeError, OSError):
-        return
 
 
 TRUSTED_FOLDER, TRUST_MAX_BYTES = "trusted", 256 * 1024

@@ -11,6 +11,7 @@ import select
 import signal
 import sys
 import time
+from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -123,10 +124,8 @@ def end_tree(tree: ProcessTree, send: Callable[[int, int], object] = os.kill) ->
 
 def _send_all(pids: Iterable[int], number: int, send: Callable[[int, int], object]) -> None:
     for pid in pids:
-        try:
+        with suppress(OSError):  # it has ended, or belongs to somebody else
             send(pid, number)
-        except OSError:  # it has ended, or belongs to somebody else
-            continue
 
 
 def main(command: str, *descriptors: str) -> None:
@@ -176,12 +175,10 @@ def _adopt_orphans() -> None:
     """Become the parent of descendants that lose theirs, where the system has that."""
     if sys.platform != "linux":
         return
-    try:
+    with suppress(ImportError, OSError, AttributeError):
         import ctypes
 
         ctypes.CDLL(None).prctl(_CHILD_SUBREAPER, 1, 0, 0, 0)
-    except (ImportError, OSError, AttributeError):
-        return
 
 
 def _collect(child: int) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from ..agents.delivery import delivery_lock
 from ..errors import GateError, GitmemError, UsageError
@@ -70,10 +70,8 @@ def delete_fences(store: Store) -> None:
     """Delete the fences of tasks that are over, in a clone without remotes: sync does it elsewhere. One that stays does no harm."""
     from ..sync import fences
 
-    try:
+    with suppress(GitmemError, OSError):
         fences.delete_here(store, store.domain.finished_fences(store))
-    except (GitmemError, OSError):
-        return
 
 
 def is_over(store: Store, task_id: str) -> bool:
