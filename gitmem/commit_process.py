@@ -137,10 +137,7 @@ def save_failure(repo: Repo, error: Exception) -> None:
 
 def has_failed_since(repo: Repo, moment: float) -> bool:
     """Return whether a commit failed after a moment, in seconds since the epoch, and none succeeded since."""
-    try:
-        return os.stat(os.path.join(repo.state, FAILED)).st_mtime > moment
-    except OSError:
-        return False
+    return local_files.modified(os.path.join(repo.state, FAILED)) > moment
 
 
 def last_failure(repo: Repo) -> str:

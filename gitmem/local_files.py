@@ -16,6 +16,11 @@ import time
 
 from .repo import STATES, read_config, read_small
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
 BYTES_MAX = 16 * 1024 * 1024  # of a file that is read at once, unless the caller knows better
 ASIDE = "aside"  # the name of the folder for files that doctor moves instead of deleting
 OWN, READABLE = "own", "readable"  # see `adjust`
@@ -29,7 +34,7 @@ _NAMES = {
 _OLD = {0: 0, 1: GROUP, 2: EVERYBODY}
 _git_folders: dict[str, str] = {}  # folder -> the git folder that contains it, or the `.git` of its work tree
 _new_files: dict[str, tuple[int, int]] = {}  # see `_new_file`
-_settings: dict[str, tuple[tuple[int, ...], int]] = {}
+_settings: dict[str, tuple[str, int]] = {}
 
 
 def parse(value: str) -> int:
@@ -55,19 +60,14 @@ def setting(path: str) -> int:
     if not common:
         return 0
     config = os.path.join(common, "config")
-    try:
-        found = os.stat(config)
-    except OSError:
-        return 0
-    stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
-    known = _settings.get(common)
-    if known is None or known[0] != stamp:
+    now, known = stamp(config), _settings.get(common)
+    if known is None or known[0] != now:
         content = read_small(config)
         value = "umask"
         if b"sharedrepository" in content.lower():
             values = [value for key, value in read_config(content) if key == "core.sharedrepository"]
             value = values[-1] if values else value
-        known = _settings[common] = (stamp, parse(value))
+        known = _settings[common] = (now, parse(value))
     return known[1]
 
 
@@ -239,6 +239,14 @@ def utime(path: str, ns: tuple[int, int] | None = None) -> None:
         os.utime(path, ns=ns, follow_symlinks=follow)
 
 
+def try_utime(path: str, ns: tuple[int, int] | None = None) -> None:
+    """Do the same; never raise an error."""
+    try:
+        utime(path, ns)
+    except OSError:
+        return
+
+
 def clear(path: str) -> None:
     """Remove a link, a pipe or a device that takes the place of a file of ours; what a link names stays. Never raises."""
     if not is_file(path, missing=True):
@@ -246,6 +254,23 @@ def clear(path: str) -> None:
             os.unlink(path)
         except OSError:
             return  # a folder, or not ours to remove
+
+
+def is_users(
+    path: str, kind: Callable[[int], bool] = stat.S_ISREG, others: int = 0o022, *, follow: bool = False
+) -> bool:
+    """Return whether a path names something that belongs to this user.
+
+    Args:
+        kind: Whether a mode is that of the wanted kind.
+        others: What others may not do with it, as bits of a mode.
+        follow: Whether it may be a link.
+    """
+    try:
+        found = os.stat(path, follow_symlinks=follow)
+    except OSError:
+        return False
+    return kind(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & others
 
 
 def is_file(path: str, *, missing: bool = False) -> bool:
@@ -290,6 +315,23 @@ def modified(path: str, otherwise: float = 0.0) -> float:
         return os.stat(path).st_mtime
     except OSError:
         return otherwise
+
+
+def stamp(path: str) -> str:
+    """Return a text that changes with a file; "-" for one that is gone."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return "-"
+    return f"{found.st_mtime_ns}:{found.st_size}:{found.st_ino}"
+
+
+def modified_ns(path: str) -> int:
+    """Return the same in nanoseconds; 0 for a file that is gone."""
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return 0
 
 
 def read(path: str, most: int = BYTES_MAX) -> bytes:
@@ -423,6 +465,32 @@ def try_replace(
     except OSError:
         return False
     return True
+
+
+def mark(path: str, is_so: bool = True) -> None:
+    """Create an empty file, unless it is there; or remove it.
+
+    Raises:
+        OSError: It can't be created.
+    """
+    if is_so:
+        os.close(open_file(path, os.O_WRONLY | os.O_CREAT))
+    else:
+        remove_quietly(path)
+
+
+def try_mark(path: str, is_so: bool = True, *, folders: bool = False) -> None:
+    """Do the same; never raise an error.
+
+    Args:
+        folders: Create its missing folders, too.
+    """
+    try:
+        if folders:
+            make_dirs(os.path.dirname(path))
+        mark(path, is_so)
+    except OSError:
+        return
 
 
 def record_choice(state: str, path: str, content: bytes, what: str, *, private: bool | str = False) -> None:

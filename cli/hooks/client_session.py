@@ -185,12 +185,8 @@ def _prepare(at: Environment, store: Store) -> None:
 def _create_heartbeat_files(store: Store, *names: str | None) -> None:
     """Create the files that the script touches, with the repository's file mode: a shell has only its umask."""
     for name in names:
-        if name and os.path.basename(name) == name and not name.startswith("."):
-            path = os.path.join(store.repo.state, BEATS, name)
-            try:
-                os.close(local_files.open_file(path, os.O_WRONLY | os.O_CREAT))
-            except (OSError, ValueError):
-                continue
+        if name and heartbeats.is_safe(name):
+            local_files.try_mark(os.path.join(store.repo.state, BEATS, name))
 
 
 def _note_door(store: Store, call: HookInput, session_id: str) -> None:

@@ -356,19 +356,14 @@ _MORE = "There is more about claims: gitmem claim list"
 
 def has_news(state: str, session: str, now: int) -> bool:
     """Return whether a session has to be told something, or has a claim to renew."""
-    if not heartbeats.is_safe(session):
-        return False
-    return renews(state, session, now) or os.path.exists(os.path.join(state, NOTICES, session))
+    told = os.path.join(state, NOTICES, session)
+    return renews(state, session, now) or (heartbeats.is_safe(session) and os.path.exists(told))
 
 
 def renews(state: str, session: str, now: int) -> bool:
     """Return whether a session has a claim to renew."""
-    if not heartbeats.is_safe(session):
-        return False
-    try:
-        return os.stat(os.path.join(state, DUE, session)).st_mtime_ns // 1000 <= now
-    except OSError:
-        return False
+    due = local_files.modified_ns(os.path.join(state, DUE, session)) if heartbeats.is_safe(session) else 0
+    return 0 < due // 1000 <= now
 
 
 def told(state: str, session: str) -> dict[str, None]:

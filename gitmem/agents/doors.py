@@ -75,7 +75,7 @@ def note(folder: str, session_id: str, door: Door, now: float) -> None:
         return
     try:
         os.makedirs(folder, 0o700, exist_ok=True)
-        if _is_own(folder, stat.S_ISDIR):
+        if _is_own_folder(folder):
             local_files.replace(os.path.join(folder, session_id), os.fsencode("\n".join(rows)), private=True)
     except (OSError, ValueError):
         return
@@ -99,7 +99,11 @@ def sessions(folder: str) -> list[str]:
 def read(folder: str, session_id: str) -> Door | None:
     """Return the door of a session; None if none is noted."""
     path = os.path.join(folder, session_id)
-    if not is_id("sess", session_id) or not _is_own(folder, stat.S_ISDIR) or not _is_own(path):
+    if (
+        not is_id("sess", session_id)
+        or not _is_own_folder(folder)
+        or not local_files.is_users(path, others=stat.S_IWOTH)
+    ):
         return None
     rows = os.fsdecode(local_files.read(path, FILE_MAX)).split("\n")
     if len(rows) != 6 or rows[0] not in DOORS or not rows[2].isdecimal() or len(rows[2]) > 9:
@@ -124,7 +128,7 @@ def ask(door: Door | None, line: str = "", *, is_idle: bool = True, seconds: flo
         return NOT_NOTED
     if not door.began or started(door.pid) != door.began:
         return ENDED
-    if not _is_own(door.folder, stat.S_ISDIR):
+    if not _is_own_folder(door.folder):
         return "the folder of its client is not this user's alone"
     try:
         return DOORS[door.client][1](door, line, is_idle, seconds)
@@ -161,18 +165,8 @@ def program_of(pid: int, name: str) -> str:
     return found if os.path.basename(found).startswith(name) else ""
 
 
-def _is_own(path: str, kind: Callable[[int], bool] = stat.S_ISREG, others: int = stat.S_IWOTH) -> bool:
-    """Return whether a regular file (not a link) or a folder belongs to this user.
-
-    Args:
-        kind: Whether a mode is that of the wanted kind.
-        others: What others may not do with it.
-    """
-    try:
-        found = os.stat(path, follow_symlinks=kind is stat.S_ISDIR)
-    except OSError:
-        return False
-    return kind(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & others
+def _is_own_folder(path: str) -> bool:
+    return local_files.is_users(path, stat.S_ISDIR, stat.S_IWOTH, follow=True)
 
 
 def _is_own_socket(path: object) -> bool:
@@ -180,7 +174,9 @@ def _is_own_socket(path: object) -> bool:
     if not isinstance(path, str) or not os.path.isabs(path) or len(path) > PATH_MAX or "\0" in path:
         return False
     folder = os.path.dirname(path)
-    return _is_own(path, stat.S_ISSOCK, 0) and _is_own(folder, stat.S_ISDIR, stat.S_IWOTH | stat.S_IWGRP)
+    return local_files.is_users(path, stat.S_ISSOCK, 0) and local_files.is_users(
+        folder, stat.S_ISDIR, follow=True
+    )
 
 
 def _send(path: str, message: object, pid: int, seconds: float, *, answers: bool = False) -> bytes:
@@ -229,7 +225,7 @@ _AT_REST = ("idle", "shell")
 def _claude_code(door: Door, line: str, is_idle: bool, seconds: float) -> str:
     """Send to the inbox that the client's file of this process names."""
     path = os.path.join(door.folder, "sessions", f"{door.pid}.json")
-    if not _is_own(path):
+    if not local_files.is_users(path, others=stat.S_IWOTH):
         return "Claude Code has no file of its session"
     content = local_files.load_whole(path, FILE_MAX)
     found: Any = strict_json.read(content.decode("utf-8").strip())

@@ -70,10 +70,7 @@ def update_flags(store: Store) -> None:
     try:
         for name in (INPUTS, BY):
             local_files.make_dirs(path(state, name))
-        if len(at_work) > 1:
-            os.close(local_files.open_file(path(state, WANTED), os.O_WRONLY | os.O_CREAT))
-        else:
-            local_files.remove_quietly(path(state, WANTED))
+        local_files.mark(path(state, WANTED), len(at_work) > 1)
         _set_folder(inputs(store.repo), shared)
         for name in local_files.names_in(path(state, INPUTS)):
             git_folder = name.removeprefix("in-")

@@ -114,7 +114,7 @@ def raise_flags(state: str, names: Iterable[str], *, urgent: bool) -> None:
         if urgent:
             local_files.replace(path, b"urgent\n")
         else:
-            os.close(local_files.open_file(path, os.O_WRONLY | os.O_CREAT))
+            local_files.mark(path)
 
 
 def is_served(state: str, session_id: str) -> bool:
@@ -127,11 +127,8 @@ def is_served(state: str, session_id: str) -> bool:
     known = b"\n".join(local_files.read(os.path.join(folder, name)) for name in names)
     if session_id.encode() not in known.split(b"\n"):
         return False
-    try:
-        raised = os.stat(flag(state, session_id)).st_mtime
-        return os.stat(os.path.join(state, BEATS, session_id)).st_mtime <= raised + VAIN_SECONDS
-    except OSError:
-        return True
+    raised = local_files.modified(flag(state, session_id))
+    return not raised or local_files.modified(os.path.join(state, BEATS, session_id)) <= raised + VAIN_SECONDS
 
 
 def is_safe(name: str) -> bool:
@@ -170,10 +167,7 @@ def start(store: Store, session_id: str, client_session: tuple[str, str] | None)
 def bind(store: Store, session_id: str, client_id: str) -> bool:
     """Record that a session works in this worktree, under a client's own id or ""; return whether that could be written."""
     content = os.fsencode(store.repo.tree) + b"\0" + client_id.encode("utf-8", "replace")
-    try:
-        local_files.make_dirs(_folder(store))
-        local_files.replace(os.path.join(_folder(store), session_id), content)
-    except OSError:
+    if not local_files.try_replace(os.path.join(_folder(store), session_id), content, folders=True):
         return False
     for name in local_files.names_in(os.path.join(store.repo.state, BEATS)) if is_safe(client_id) else ():
         if name.startswith(f"{client_id}+"):
@@ -184,11 +178,8 @@ def bind(store: Store, session_id: str, client_id: str) -> bool:
 
 def meet(store: Store, client_id: str) -> None:
     """Note that a client's session, or a subagent of it, works in this worktree. Never raises."""
-    try:
-        if is_safe(client_id):
-            os.close(local_files.open_file(_met(store, client_id), os.O_WRONLY | os.O_CREAT))
-    except OSError:
-        return
+    if is_safe(client_id):
+        local_files.try_mark(_met(store, client_id))
 
 
 def has_met(store: Store, client_id: str) -> bool:
@@ -210,10 +201,7 @@ def touch(store: Store, session_id: str) -> None:
     if is_homeless(store, session_id):
         bind(store, session_id, client_of(store, session_id))
     at = store.now() * 1000
-    try:
-        local_files.utime(os.path.join(_folder(store), session_id), (at, at))
-    except OSError:
-        return
+    local_files.try_utime(os.path.join(_folder(store), session_id), (at, at))
 
 
 def end(store: Store, session_id: str) -> str:
@@ -227,7 +215,7 @@ def last_seen(store: Store, session_id: str) -> int:
     """Return when a session was last seen here, in microseconds since the epoch; 0 if it started in another clone."""
     if not is_id("sess", session_id):
         return 0
-    at = _modified_micros(os.path.join(_folder(store), session_id))
+    at = local_files.modified_ns(os.path.join(_folder(store), session_id)) // 1000
     return max(at, _heartbeat_of(store, session_id, _heartbeat_files(store))) if at else 0
 
 
@@ -258,7 +246,8 @@ def _heartbeat_of(store: Store, session_id: str, beats: set[str]) -> int:
     if not beats:
         return 0
     names = {session_id, _read(store, session_id)[1]} & beats
-    return max((_modified_micros(os.path.join(store.repo.state, BEATS, name)) for name in names), default=0)
+    beats_of = (os.path.join(store.repo.state, BEATS, name) for name in names)
+    return max(map(local_files.modified_ns, beats_of), default=0) // 1000
 
 
 def forget_old(store: Store, oldest: int) -> None:
@@ -266,15 +255,8 @@ def forget_old(store: Store, oldest: int) -> None:
     for kind in (BEATS, PROMPTS, EMPTY, TOOL_CALLS, TURNS, WAKES):
         folder = os.path.join(store.repo.state, kind)
         for name in local_files.names_in(folder):
-            if _modified_micros(os.path.join(folder, name)) < oldest:
+            if local_files.modified_ns(os.path.join(folder, name)) // 1000 < oldest:
                 local_files.remove_quietly(os.path.join(folder, name))
-
-
-def _modified_micros(path: str) -> int:
-    try:
-        return os.stat(path).st_mtime_ns // 1000
-    except OSError:
-        return 0
 
 
 def _read(store: Store, session_id: str) -> tuple[str, str]:
@@ -347,7 +329,7 @@ def begin_commits(store: Store, *, from_beginning: bool = False) -> None:
             local_files.remove_quietly(where)
         elif store.repo.worktree is not None and not os.path.lexists(where):
             local_files.make_dirs(os.path.dirname(where))
-            os.close(local_files.open_file(where, os.O_WRONLY | os.O_CREAT))
+            local_files.mark(where)
             # What was committed before is not of a session that begins here.
             at = 0 if from_beginning else commits_changed_at(store.repo)
             local_files.utime(where, (at, at))
@@ -357,15 +339,7 @@ def begin_commits(store: Store, *, from_beginning: bool = False) -> None:
 
 def set_commit_hook(state: str, *, installed: bool) -> None:
     """Note whether git's post-commit hook is installed: then a commit without its note is nobody's. Never raises."""
-    where = os.path.join(state, COMMITS, HOOKED)
-    try:
-        if installed:
-            local_files.make_dirs(os.path.dirname(where))
-            os.close(local_files.open_file(where, os.O_WRONLY | os.O_CREAT))
-        else:
-            local_files.remove_quietly(where)
-    except OSError:
-        return
+    local_files.try_mark(os.path.join(state, COMMITS, HOOKED), installed, folders=True)
 
 
 def has_commit_hook(repo: Repo) -> bool:
@@ -376,12 +350,13 @@ def has_commit_hook(repo: Repo) -> bool:
 def prompted_at(store: Store, session_id: str) -> int:
     """Return when a session's client last reported a prompt, in microseconds since the epoch; 0 if it never did."""
     names = flag_names(session_id, client_of(store, session_id))
-    return max((_time(os.path.join(store.repo.state, PROMPTS, name)) for name in names), default=0) // 1000
+    prompts = (os.path.join(store.repo.state, PROMPTS, name) for name in names)
+    return max(map(local_files.modified_ns, prompts), default=0) // 1000
 
 
 def commits_changed_at(repo: Repo) -> int:
     """Return when the reflog or the hook's notes were last written, in nanoseconds; 0 without any."""
-    return max(map(_time, (files.reflog(repo.git_dir), commit_notes(repo))))
+    return max(map(local_files.modified_ns, (files.reflog(repo.git_dir), commit_notes(repo))))
 
 
 def has_new_commits(repo: Repo) -> bool:
@@ -391,10 +366,3 @@ def has_new_commits(repo: Repo) -> bool:
     except OSError:
         return False
     return commits_changed_at(repo) > before
-
-
-def _time(where: str) -> int:
-    try:
-        return os.stat(where).st_mtime_ns
-    except OSError:
-        return 0

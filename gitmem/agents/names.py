@@ -348,11 +348,7 @@ def note_pin(store: Store, name: str, session_id: str, identity: str | None) -> 
     if is_same:
         return
     content = "\n".join((name, session_id, identity or "", "")).encode("utf-8", "replace")
-    try:
-        local_files.make_dirs(os.path.dirname(path))
-        local_files.replace(path, content)
-    except OSError:
-        return
+    local_files.try_replace(path, content, folders=True)
 
 
 def repin(store: Store, one: Presence, *former: str) -> None:

@@ -83,11 +83,7 @@ class Waker:
         for session in sorted(waiting, key=lambda each: -here[each.session_id]):
             unread = session.unread(store, directed=True)
             same = [each.session_id for each in waiting if each.reader == session.reader]
-            told = (
-                {id for each in same for row in wakes_of(self.state, each) for id in row.ids}
-                if unread
-                else set()
-            )
+            told = {id for each in same for row in wakes_of(self.state, each) for id in row.ids}
             if not (new := sorted(filter(self._may_wake, unread - told))):
                 continue
             if time.monotonic() >= until:
@@ -251,14 +247,9 @@ def skip_word(store: Store, session_id: str | None, prompt: object) -> None:
         None,
     )
     door = doors.read(store.doors_folder, session_id)
-    if row is None or door is None:
-        return
-    try:
-        local_files.utime(
-            os.path.join(store.repo.state, TURNS, f"{door.pid}.word"), (row.word * 1000, row.word * 1000)
-        )
-    except OSError:
-        return  # there is none: nothing counts
+    if row is not None and door is not None:  # without the file nothing counts
+        word = os.path.join(store.repo.state, TURNS, f"{door.pid}.word")
+        local_files.try_utime(word, (row.word * 1000, row.word * 1000))
 
 
 def says(store: Store, session_id: str) -> str:

@@ -164,8 +164,6 @@ class Memory(Constants):
 
     def show(self, id: Id) -> NodeDetail:
         """Return a node with its relations, history, score and commit."""
-        from ..memory import listing
-
         return listing.show(self._store, _id(id))
 
     def ready(self, wu: str | None = None, **options: Any) -> Ready:
@@ -184,8 +182,6 @@ class Memory(Constants):
 
     def record_access(self, *ids: Id) -> Accessed:
         """Record that nodes were shown to the caller. This starts no commit."""
-        from ..memory import decay
-
         return decay.record_accesses(self._store, self._log.caller, _ids(ids))
 
     def record_access_batch(self, ids: Iterable[Id]) -> Accessed:
@@ -194,8 +190,6 @@ class Memory(Constants):
 
     def access_stats(self, id: Id) -> Stats:
         """Return how often a node was shown, and when last."""
-        from ..memory import decay
-
         return decay.stats(self._store, _id(id))
 
     def decay_score(
@@ -242,26 +236,18 @@ class Memory(Constants):
 
     def export(self, **options: Any) -> Exported:
         """Return nodes as one document in `.document`; see `listing.export` for formats and filters."""
-        from ..memory import listing
-
         return listing.export(self._log.store, **options)
 
     def context(self, wu: str | None = None, **options: Any) -> Context:
         """Return the nodes about a work unit as text for a prompt; see `context.context` and `as_of`."""
-        from ..memory import context
-
         return context.context_at(self._log.store, self._log.caller, wu=wu, **options)
 
     def recover(self, **options: Any) -> Recovered:
         """Restore the caller's context, for example after compaction; see `context.recover` for the options."""
-        from ..memory import context
-
         return context.recover(self._log.store, self._log.caller, **options)
 
     def profile(self, **options: Any) -> Profile:
         """Return the project-wide nodes and their tags; see `profile.profile` for the options."""
-        from ..memory import context
-
         return context.profile(self._store, **options)
 
     def promote(self, node: Id | None = None, *, wu: str | None = None, tag: str, **options: Any) -> Promoted:

@@ -123,8 +123,6 @@ class Tasks(Struct):
         last_chunk: bool = True,
     ) -> TaskChange:
         """Add an artifact to the task that the caller works on: a text, or parts as A2A has them; see `work.task_work`."""
-        from ..work import task_work
-
         artifact = task_work.artifact_of(content, name, artifact_id)
         return task_work.add_artifact(
             self._log.store, self._log.caller, task_id, artifact, append=append, last_chunk=last_chunk

@@ -429,8 +429,6 @@ def bundle_of(
     """
     if all(options.get(name) in (None, False) for name in ("context", "variables", "memory")):
         return None, None
-    from . import bundle
-
     by_value = options.get("memory") not in (None, False) and any(
         (each.address or "").startswith(SERVER) for each in callees()
     )

@@ -114,11 +114,7 @@ class WorktreeRuns:
 
     def clean(self) -> None:
         """Keep what killed workers have left, and remove their work trees."""
-        try:
-            names = sorted(os.listdir(self.folder))
-        except FileNotFoundError:
-            return
-        for name in names:
+        for name in sorted(local_files.names_in(self.folder)):
             id = name.removesuffix(".lock")
             if name == id or _TASK.fullmatch(id) is None:
                 continue
@@ -336,7 +332,7 @@ class TaskWorktree:
         """Return git's folder for this work tree. What runs in it may have changed its file `.git`, which is not read."""
         parent = os.path.join(self.repo.common, "worktrees")
         wanted = os.path.join(self.folder, ".git")
-        for name in sorted(os.listdir(parent)) if os.path.isdir(parent) else ():
+        for name in sorted(local_files.names_in(parent)):
             if os.fsdecode(read_small(os.path.join(parent, name, "gitdir"))).rstrip("\n") == wanted:
                 return os.path.join(parent, name)
         return None

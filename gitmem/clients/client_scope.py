@@ -19,6 +19,7 @@ import subprocess
 import tempfile
 import time
 
+from .. import local_files
 from ..agents import caller, edited_paths, lifecycle
 from ..agents.caller import CallerClaims
 from ..errors import GitmemError, UsageError
@@ -264,10 +265,7 @@ class ClientScope:
         """
         old = read_record(self.record_path)
         files = managed_files.write_files(changes)
-        try:
-            os.unlink(self.record_path)
-        except OSError:
-            pass  # it did not exist
+        local_files.remove_quietly(self.record_path)
         if files:
             managed_files.remove_folders(old.folders if old is not None else self._usual_folders(files))
         return files

@@ -76,7 +76,8 @@ def is_listed(folder: str, program: str) -> bool:
         program: The program's absolute path.
     """
     path = os.path.join(folder, LISTED)
-    return _is_private(folder) and _is_private(path) and program in _lines(path)
+    is_own = local_files.is_users(folder, stat.S_ISDIR, follow=True) and local_files.is_users(path)
+    return is_own and program in _lines(path)
 
 
 def add_to_list(folder: str, program: str) -> bool:
@@ -95,12 +96,9 @@ def add_to_list(folder: str, program: str) -> bool:
         return True
     path = os.path.join(folder, LISTED)
     try:
-        os.makedirs(os.path.dirname(folder), exist_ok=True)
-        try:
-            os.mkdir(folder, 0o700)
-        except FileExistsError:
-            pass
-        if not _is_private(folder) or (os.path.lexists(path) and not _is_private(path)):
+        os.makedirs(folder, 0o700, exist_ok=True)
+        is_own = local_files.is_users(folder, stat.S_ISDIR, follow=True)
+        if not is_own or (os.path.lexists(path) and not local_files.is_users(path)):
             return False
         known = _lines(path)
         if len(known) >= KEPT_MAX:
@@ -114,15 +112,6 @@ def add_to_list(folder: str, program: str) -> bool:
     except OSError:
         return False
     return is_listed(folder, program)
-
-
-def _is_private(path: str) -> bool:
-    """Return whether a file or folder belongs to this user and no other user may write to it."""
-    try:
-        found = os.stat(path)
-    except OSError:
-        return False
-    return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def _keep(path: str, lines: Sequence[str]) -> bool:
@@ -394,10 +383,7 @@ def worktrees(folders: ClientFolders) -> list[str]:
     """Return the tops of this clone's known worktrees."""
     found = [each for each in (folders.worktree, folders.main) if each is not None]
     linked = os.path.join(os.path.dirname(folders.state or ""), "worktrees")
-    try:
-        for name in os.listdir(linked):
-            git_file = read_small(os.path.join(linked, name, "gitdir")).rstrip(b"\n")
-            found.append(os.path.dirname(os.fsdecode(git_file)))
-    except OSError:
-        pass  # no linked worktrees
+    for name in local_files.names_in(linked):
+        git_file = read_small(os.path.join(linked, name, "gitdir")).rstrip(b"\n")
+        found.append(os.path.dirname(os.fsdecode(git_file)))
     return list(dict.fromkeys(each for each in found if each))

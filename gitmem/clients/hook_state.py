@@ -48,7 +48,8 @@ def note_error(state: str, now: int, hook: str, sentence: str) -> None:
         sentence: The error.
     """
     text = f"{format_at(now)} {hook}: {' '.join(sentence.split())}"
-    _write(os.path.join(state, ERROR), sanitize_for_model(text)[:SENTENCE_MAX] + "\n")
+    content = (sanitize_for_model(text)[:SENTENCE_MAX] + "\n").encode("utf-8", "backslashreplace")
+    local_files.try_replace(os.path.join(state, ERROR), content)
 
 
 def read_error(state: str) -> str | None:
@@ -70,15 +71,7 @@ def clear_if_fixed(state: str, client: str, known: str | None) -> None:
 
 def mark(state: str, name: str, is_so: bool) -> None:
     """Create or remove `STUCK`, by which the script starts gitmem only once a turn, or `LEFT`, by which it does so for entries outside the repository."""
-    path = os.path.join(state, name)
-    if is_so:
-        _write(path, "")
-    else:
-        local_files.remove_quietly(path)
-
-
-def _write(path: str, text: str) -> None:
-    local_files.try_replace(path, text.encode("utf-8", "backslashreplace"))
+    local_files.try_mark(os.path.join(state, name), is_so)
 
 
 EVERY = "checkpoint-every"
@@ -142,11 +135,8 @@ def _keep_prompts(store: Store) -> None:
     """Allow the hook script to store prompts if headlines may show them; otherwise remove stored prompts."""
     allowed = os.path.join(store.repo.state, KEEP_PROMPTS)
     if descriptions.shows_prompts(store):
-        try:
-            os.close(local_files.open_file(allowed, os.O_WRONLY | os.O_CREAT))
-            return
-        except OSError:
-            return
+        local_files.try_mark(allowed)
+        return
     folder = os.path.join(store.repo.state, heartbeats.PROMPTS)
     local_files.remove_quietly(allowed)
     try:

@@ -186,11 +186,7 @@ def _check_orphaned(store: Store) -> Iterator[Finding]:
     """Check for entries in this user's folders for repositories that are no longer at their paths."""
     known = {os.path.realpath(wal.folder) for wal in store.log.wals}
     for parent in store.log.wal_parents:
-        try:
-            folders = [os.path.join(parent, name) for name in sorted(os.listdir(parent))]
-        except OSError:
-            continue
-        for folder in folders:
+        for folder in (os.path.join(parent, name) for name in sorted(local_files.names_in(parent))):
             real = os.path.realpath(folder)
             waits = any(file.size for file in write_ahead.list_files(folder))
             if real in known or not waits or not write_ahead.is_private(folder):

@@ -484,7 +484,7 @@ class CachedPathChanges:
         self._pairs = pairs
         self._path = os.path.join(repo.state, FOLDER, asked.hexdigest()[:2])
         self._head = " ".join(
-            [tip, asked.hexdigest(), *(_stamp(os.path.join(repo.common, name)) for name in SHOWS)]
+            [tip, asked.hexdigest(), *(local_files.stamp(os.path.join(repo.common, name)) for name in SHOWS)]
         )
 
     def read(self) -> dict[Pair, PathChanges] | None:
@@ -517,11 +517,3 @@ class CachedPathChanges:
             local_files.replace(self._path, "\n".join([self._head, *rows, ""]).encode())
         except OSError:
             return
-
-
-def _stamp(path: str) -> str:
-    try:
-        found = os.stat(path)
-    except OSError:
-        return "-"
-    return f"{found.st_mtime_ns}:{found.st_size}:{found.st_ino}"

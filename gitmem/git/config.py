@@ -224,12 +224,7 @@ def _load(path: str, sources: ConfigSources) -> tuple[GitConfig, dict[str, str]]
 
 def _content(path: str) -> bytes:
     """Return the bytes of the cache; empty if other users may have written them."""
-    try:
-        found = os.lstat(path)
-    except OSError:
-        return b""
-    is_own = found.st_uid == os.geteuid() and not found.st_mode & 0o022
-    return local_files.read(path, BYTES_MAX + 1) if is_own else b""
+    return local_files.read(path, BYTES_MAX + 1) if local_files.is_users(path) else b""
 
 
 FILES_MAX = 64
@@ -258,8 +253,6 @@ def ask(
     Raises:
         StoreError: git cannot be started or cannot read its configuration.
     """
-    from . import processes  # most answers start no git
-
     began = now()
     before = stamps(sources.files)
     out = processes.run(folder, ["config", "-z", "--show-scope", "--show-origin", "--list"]).out
@@ -332,8 +325,6 @@ def _is_racy(stamp: str, began: int) -> bool:
 
 def _system_file(folder: str) -> str:
     """Return the path of git's system configuration, existing or not; empty if git does not report it."""
-    from . import processes
-
     done = processes.run(folder, ["config", "--system", "-z", "--show-origin", "--list"], check=False)
     if done.out.startswith(_FILE.encode()):
         return os.fsdecode(done.out.partition(b"\0")[0]).removeprefix(_FILE)

@@ -113,21 +113,10 @@ def fetched_since(common: str, mark: str) -> dict[str, str]:
 
     Tips that the log or the last sync has are left out. A branch in `packed-refs` or a reftable was fetched long ago.
     """
-    try:
-        then = os.stat(mark).st_mtime
-    except OSError:
-        then = 0.0
-    found = {}
+    then, found = local_files.modified(mark), {}
     folder = os.path.join(common, "refs", "remotes")
-    try:
-        remotes = sorted(os.listdir(folder))
-    except OSError:
-        remotes = []
-    for remote in remotes:
-        try:
-            is_new = os.stat(os.path.join(folder, remote, "gitmem")).st_mtime > then
-        except OSError:
-            continue
+    for remote in sorted(local_files.names_in(folder)):
+        is_new = local_files.modified(os.path.join(folder, remote, "gitmem")) > then
         oid = loose_tip(common, f"refs/remotes/{remote}/gitmem") if is_new else None
         if oid is not None and oid not in (
             loose_tip(common, LOG_REF),

@@ -445,8 +445,6 @@ def own_paths(repo: Repo, staged: Sequence[str], index: str | None = None) -> li
 BLAME_SECONDS = 30.0
 OUT_MAX = 64 * 1024 * 1024
 _BEYOND = re.compile(r"has only ([0-9]+) lines?")
-_ESCAPE = re.compile(r'\\([abtnvfr"\\]|[0-7]{3})')
-_ESCAPES = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "\\": 92}
 
 
 class Lines(NamedTuple):
@@ -550,14 +548,9 @@ def _parse(out: bytes) -> list[Lines]:
 
 def _unquoted(name: bytes) -> str:
     """Return a file name as git quotes it: odd characters as escapes, within double quotes."""
-    text = name.decode("utf-8", "surrogateescape")
-    if not (text.startswith('"') and text.endswith('"') and len(text) > 1):
-        return text
-
-    def plain(found: re.Match[str]) -> str:
-        return chr(_ESCAPES[found[1]] if found[1] in _ESCAPES else int(found[1], 8) & 255)
-
-    return _ESCAPE.sub(plain, text[1:-1])
+    if name[:1] == name[-1:] == b'"' and len(name) > 1:
+        name = name[1:-1].decode("unicode_escape").encode("latin-1")
+    return name.decode("utf-8", "surrogateescape")
 
 
 def last_change(common: str, git_dir: str, path: str) -> str | None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import struct
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 
 from .. import local_files
 from ..errors import StoreError
@@ -295,14 +295,12 @@ def adopt(common: str, names: Iterable[str]) -> None:
     """Register packs that a fetch of ours brought as ours. If that fails they stay ordinary packs."""
     if not os.path.isdir(os.path.dirname(_own(common))):
         return  # packs of a clone's first sync stay ordinary packs
-    try:
+    with suppress(OSError, StoreError):
         id_length = files.id_length(common)
         for name in names:
             path = os.path.join(_packs(common), name)
             if not os.path.exists(path + ".promisor") and count_in(path + ".idx", id_length) <= FETCHED_MAX:
                 _claim(common, name)
-    except (OSError, StoreError):
-        return
 
 
 def own_packs(common: str) -> list[str]:
@@ -366,10 +364,7 @@ def clean_up(common: str) -> None:
         if name.startswith(_NEW):
             local_files.remove_quietly(os.path.join(packs, name))
     for name in local_files.names_in(folder):
-        try:
-            if now - os.stat(os.path.join(folder, name)).st_mtime <= LEFT_SECONDS:
-                continue
-        except OSError:
+        if now - local_files.modified(os.path.join(folder, name), now) <= LEFT_SECONDS:
             continue
         if not os.path.exists(os.path.join(packs, name + ".idx")):
             remove(common, name)
@@ -425,7 +420,7 @@ def _to_combine(common: str) -> dict[str, int]:
 
 def _claim(common: str, name: str) -> None:
     local_files.make_dirs(_own(common))
-    os.close(local_files.open_file(os.path.join(_own(common), name), os.O_WRONLY | os.O_CREAT))
+    local_files.mark(os.path.join(_own(common), name))
 
 
 def _packs(common: str) -> str:
@@ -537,8 +532,6 @@ def _readable(
 ) -> dict[str, tuple[bytes, bytes]]:
     found = {}
     for oid in oids:
-        try:
+        with suppress(KeyError):
             found[oid] = read(oid)
-        except KeyError:
-            continue
     return found

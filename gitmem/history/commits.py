@@ -104,10 +104,7 @@ class MadeHere(Struct):
 
     def _folders(self) -> list[str]:
         common = self._repo.common
-        try:
-            names = sorted(os.listdir(os.path.join(common, "worktrees")))
-        except OSError:
-            names = []
+        names = sorted(local_files.names_in(os.path.join(common, "worktrees")))
         found = [self._repo.git_dir, common, *(os.path.join(common, "worktrees", name) for name in names)]
         return list(dict.fromkeys(found))[:WORKTREES_MAX]
 
@@ -654,8 +651,6 @@ class _Look:
 
 def callers_session(store: Store, caller: Caller | None) -> Presence | None:
     """Return the session of a caller, if it was started in this clone."""
-    from ..agents import presence
-
     session = caller.session_id if caller is not None else None
     if session is None or not ids.is_id("sess", session) or not heartbeats.is_here(store, session):
         return None

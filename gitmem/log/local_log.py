@@ -270,11 +270,7 @@ class Clock(Struct):
             count: The number of ticks to reserve, one microsecond apart; the first is returned.
         """
         now = self.now()
-        last = self._last
-        try:
-            last = max(last, os.stat(self.path).st_mtime_ns // 1000)
-        except OSError:
-            pass
+        last = max(self._last, local_files.modified_ns(self.path) // 1000)
         at = max(now, last + 1) if last <= now + AHEAD_MAX_MICROS else now
         self._last = last = at + count - 1
         try:

@@ -20,6 +20,7 @@ read nor written.
 from __future__ import annotations
 
 import os
+import stat
 import time
 
 from .. import local_files
@@ -176,10 +177,8 @@ def sync_names(folder: str, names: Iterable[str], *, parents: bool = False) -> N
     for each in (folder, parent, os.path.dirname(parent)) if parents else (folder,):
         sync_folder(each)
     for name in names:
-        try:
-            local_files.utime(os.path.join(folder, name), (NAME_IS_SYNCED * 10**9,) * 2)
-        except OSError:
-            continue  # the file is another user's; its first writer syncs the name again
+        # If the file is another user's, its first writer syncs the name again.
+        local_files.try_utime(os.path.join(folder, name), (NAME_IS_SYNCED * 10**9,) * 2)
 
 
 def note_commit(state: str, commit: str, parent: str, files: Iterable[WalFile]) -> None:
@@ -188,15 +187,10 @@ def note_commit(state: str, commit: str, parent: str, files: Iterable[WalFile]) 
     Args:
         files: The files, with the sizes that were read. Nothing is recorded if one is in another folder.
     """
-    from .. import local_files
-
     read = [file for file in files if file.size]
     rows = [f"{commit} {parent} {len(read)}", *(f"{file.name} {file.size}" for file in read), ""]
-    try:
-        if all(os.path.dirname(file.folder) == state for file in read):
-            local_files.replace(os.path.join(state, COMMITTED), "\n".join(rows).encode())
-    except OSError:
-        return
+    if all(os.path.dirname(file.folder) == state for file in read):
+        local_files.try_replace(os.path.join(state, COMMITTED), "\n".join(rows).encode())
 
 
 def have_commit(state: str, commit: str, parent: str, files: Iterable[WalFile]) -> bool:
@@ -219,11 +213,7 @@ def have_commit(state: str, commit: str, parent: str, files: Iterable[WalFile]) 
 
 def is_private(folder: str) -> bool:
     """Return whether only this user can have put files into a folder: own uid, mode 0700, not a link."""
-    try:
-        found = os.lstat(folder)
-    except OSError:
-        return False
-    return found.st_uid == os.getuid() and found.st_mode & 0o170077 == 0o040000
+    return local_files.is_users(folder, stat.S_ISDIR, 0o077)
 
 
 def fingerprint(repo: Repo) -> str | None:
@@ -358,8 +348,6 @@ class Owner(Struct):
         Raises:
             OSError: It cannot be written.
         """
-        from .. import local_files
-
         for path in (os.path.join(self.repo.state, "clone"), self.repo.state):
             local_files.fsync_dir(path)  # syncs a file as well
 

@@ -123,8 +123,6 @@ def search(
     """
     answer = _recall(store, query, limit, **options)
     if reader is not None and answer.hits:
-        from . import decay
-
         decay.record_accesses(store, reader, [hit.node.id for hit in answer.hits])
     answer.next = _next(answer, limit, options)
     return answer

@@ -65,12 +65,8 @@ def reader(
             return None
         if stamp is not None and not has_namesake:
             stamp.write(known)
-    try:
-        local_files.utime(
-            os.path.join(repo.state, "sessions", known[0])
-        )  # heartbeat, see `agents.heartbeats`
-    except OSError:
-        pass
+    # The heartbeat, see `agents.heartbeats`.
+    local_files.try_utime(os.path.join(repo.state, "sessions", known[0]))
     return known[1]
 
 
@@ -165,8 +161,6 @@ class _Stamp:
         """Record that an inbox was empty, unless the log has changed since. Ignore errors: the stamp is a cache."""
         if self._log is None or self._moment() != self._log:
             return
-        from .. import local_files
-
         try:
             text = "\n".join([*self._head(), *map(str, known), ""])
             local_files.make_dir(os.path.dirname(self._path))
@@ -188,11 +182,7 @@ def _of_client(state: str, client_id: str) -> list[str]:
     """
     folder = os.path.join(state, "sessions")
     ending = b"\0" + client_id.encode("utf-8", "replace")
-    try:
-        local_files.refuse_link(folder)
-        names = os.listdir(folder)
-    except OSError:
-        return []
+    names = local_files.names_in(folder)
     names = names if len(names) <= FILES_MAX else []
     return [name for name in names if local_files.read(os.path.join(folder, name)).endswith(ending)]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 
+from .. import local_files
 from ..agents import caller as callers
 from ..agents import delivery, mailbox, presence
 from ..errors import GitmemError, StoreError
@@ -79,7 +80,7 @@ class ChangeWatcher(Struct):
         sizes = [(file.path, file.size) for wal in self.store.log.wals for file in wal.files() if file.size]
         return (
             read_small(os.path.join(common, LOG_REF), 100),
-            _stamp(os.path.join(common, "packed-refs")),
+            local_files.stamp(os.path.join(common, "packed-refs")),
             sizes,
         )
 
@@ -152,14 +153,6 @@ class ChangeWatcher(Struct):
                 continue
             found.append((path, status.st_dev, status.st_ino))
         return found
-
-
-def _stamp(path: str) -> tuple[int, int, int] | None:
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_ino, found.st_size
 
 
 PAUSES = (

@@ -200,7 +200,7 @@ def record_failure(repo: Repo, now: float, at: str, code: str, message: str, jit
     found = FailedSync(at, times, code, " ".join(message.split())[:MESSAGE_MAX])
     every = interval(repo)
     try:
-        local_files.make_dir(folder)
+        local_files.make_dir(folder)  # not those above it: the repository may be gone
         local_files.replace(os.path.join(folder, FAILED), dumps(found.as_json()).encode())
     except OSError:
         return
@@ -234,33 +234,21 @@ def switch(repo: Repo, on: bool) -> None:
     for name in (NEXT, ASKED, HURRY, FAILED, CLOCK_FILE):
         local_files.remove_quietly(os.path.join(folder, name))
     if on:
-        try:
-            local_files.make_dirs(folder)
-            for name in (
-                NEXT,
-                CLOCK_FILE,
-            ):  # a hook's shell would create the second one without a shared mode
-                local_files.replace(os.path.join(folder, name), b"")
-        except OSError:
-            return
+        for name in (NEXT, CLOCK_FILE):  # a hook's shell would create the second one without a shared mode
+            local_files.try_mark(os.path.join(folder, name), folders=True)
 
 
 def record_read(repo: Repo, now: float) -> None:
     """Record that the usual remote was read at this time, in seconds since the epoch."""
-    path = os.path.join(repo.state, READ)
-    local_files.try_replace(path, b"")
     try:
-        local_files.utime(path, (int(now * 1e9),) * 2)
+        _touch(os.path.join(repo.state, READ), now)
     except OSError:
         return
 
 
 def last_read(repo: Repo) -> float | None:
     """Return when the usual remote was last read, in seconds since the epoch; None if that is not known."""
-    try:
-        return os.stat(os.path.join(repo.state, READ)).st_mtime
-    except OSError:
-        return None
+    return local_files.modified(os.path.join(repo.state, READ)) or None
 
 
 def _folder(repo: Repo) -> str:
@@ -268,10 +256,8 @@ def _folder(repo: Repo) -> str:
 
 
 def _set_due(folder: str, at: float, stretch: float) -> None:
-    path = os.path.join(folder, NEXT)
     try:
-        local_files.replace(path, b"%g\n" % stretch)  # a new file: only the owner of a file can set its time
-        local_files.utime(path, (int(at * 1e9),) * 2)
+        _touch(os.path.join(folder, NEXT), at, b"%g\n" % stretch)
     except OSError:
         return
 
@@ -283,6 +269,6 @@ def _stretch(folder: str) -> float:
         return 1.0
 
 
-def _touch(path: str, now: float) -> None:
-    local_files.replace(path, b"")
-    local_files.utime(path, (int(now * 1e9),) * 2)
+def _touch(path: str, at: float, content: bytes = b"") -> None:
+    local_files.replace(path, content)  # a new file: only the owner of a file can set its time
+    local_files.utime(path, (int(at * 1e9),) * 2)

@@ -15,7 +15,7 @@ from ..git.files import FENCES, LOG_REF, loose_tip, packed_with, plain_refs_belo
 from ..log import ref
 from ..log.lines import format_at
 from ..log.write_ahead import damaged, list_files
-from ..outcome import Outcome, command
+from ..outcome import Outcome, Struct, command
 from ..repo import read_config, read_small
 from ..text.sanitize import sanitize
 from . import autosync
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from ..git.network import GitNetwork
     from ..log.lock import Lock
-    from ..log.ref_checks import LeftOut
     from ..repo import Repo
     from ..store import Store
     from .autosync import FailedSync
@@ -48,12 +47,11 @@ class LeftOutRef(Outcome):
     read), or `invalid`.
     """
 
-    def __init__(self, found: LeftOut) -> None:
-        self.ref = found.ref
-        self.commit = found.commit
-        self.author = found.author
-        self.kind = found.kind
-        self.why = found.why
+    ref: str
+    commit: str
+    author: str
+    kind: str
+    why: str
 
 
 class RemoteResult(Outcome):
@@ -93,7 +91,7 @@ class RemoteResult(Outcome):
         self.attempts = remote.attempts
         self.rejections = remote.rejections
         self.tip = remote.tip
-        self.left_out = [LeftOutRef(each) for each in remote.left_out[:LEFT_OUT_SHOWN]]
+        self.left_out = [LeftOutRef.taken_from(each) for each in remote.left_out[:LEFT_OUT_SHOWN]]
         self.message = remote.message
         self.url = remote.destination
         self.unpublished = remote.withheld.total if remote.withheld is not None else 0
@@ -145,7 +143,6 @@ def may_send(store: Store, *, publish: bool) -> Callable[[Remote], bool]:
     Args:
         publish: The user agrees to publish on each remote that the function is called with.
     """
-    from ..log.lines import format_at
     from . import consent
 
     repo, at = store.repo, format_at(store.now())
@@ -331,8 +328,6 @@ def _chosen_now(store: Store, remotes: Sequence[str], *, all: bool, forget: bool
 
 def _record_outcome(store: Store, states: Sequence[RemoteResult], began: float) -> None:
     """Record why nothing was sent to the usual remote, the first, until a sync succeeds; automatic or not. Else record the time."""
-    from ..log.lines import format_at
-
     usual, now, jitter = states[0], store.now(), store.random(1)[0] / 255
     if usual.state in (*FAILED, EMPTY, INCOMPLETE):
         message = usual.message or f"{usual.name}: {usual.state}"
@@ -346,7 +341,7 @@ SETTLED = "settled"
 AGE_SECONDS_MAX = 3600.0  # git's config outside of the repository may have changed unnoticed
 
 
-class LastSync:
+class LastSync(Struct):
     """The remote of the last successful sync, and every ref that a sync reads, as it was then.
 
     If nothing is new, it is also the result of the exchange: see `sync.remote.Remote`.
@@ -360,19 +355,16 @@ class LastSync:
     received = sent = rejections = 0
     withheld = None  # nothing is
     has_our_lines, outbox = True, None
-    left_out: Sequence[LeftOut] = ()
+    left_out = ()
 
-    def __init__(
-        self, name: str, url: str, destination: str, prefix: str, tip: str, refs: Mapping[str, str]
-    ) -> None:
-        self.shown_name = name
-        self.url = url
-        self.destination = destination
-        self.prefix = prefix
-        self.tip = tip
-        self.refs = dict(refs)
-        self.unchanged = False
-        self.network: GitNetwork | None = None
+    shown_name: str
+    url: str
+    destination: str
+    prefix: str
+    tip: str
+    refs: dict[str, str]
+    unchanged: bool = False
+    network: GitNetwork | None = None
 
 
 def refs_of(common: str) -> dict[str, str] | None:
@@ -440,10 +432,7 @@ def _is_plain_config(repo: Repo) -> bool:
 
 def _load(repo: Repo) -> LastSync | None:
     path = os.path.join(repo.state, SETTLED)
-    try:
-        age = time.time() - os.stat(path).st_mtime
-    except OSError:
-        return None
+    age = time.time() - local_files.modified(path)
     head, _, rest = os.fsdecode(local_files.read(path)).partition("\n")
     words = rest.split("\n")
     if not 0 <= age <= AGE_SECONDS_MAX or head != _stamp(repo) or len(words) < 6 or words[-1]:

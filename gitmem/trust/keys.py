@@ -504,10 +504,7 @@ def _make_private(folder: str) -> None:
     if not os.path.isdir(folder):
         local_files.make_dirs(os.path.dirname(parent))
     for each in (parent, folder):
-        try:
-            os.mkdir(each, 0o700)
-        except FileExistsError:
-            continue  # another process has made it
+        os.makedirs(each, 0o700, exist_ok=True)
 
 
 def create_once(
@@ -539,10 +536,7 @@ def create_once(
                 pass
         local_files.fsync_dir(os.path.dirname(path))
     finally:
-        try:
-            os.unlink(temporary)
-        except OSError:
-            pass
+        local_files.remove_quietly(temporary)
 
 
 def _write(path: str, secret: bytes, mode: int, private: bool | str) -> None:

@@ -171,7 +171,7 @@ def _update(store: Store) -> None:
             local_files.make_dirs(state_path(state, name))
         local_files.make_dirs(os.path.join(state, ONLY_OWN))
         exclusive = [each for each in found if each.claim.record["mode"] == claims.EXCLUSIVE]
-        _set(state_path(state, CLAIMED), bool(exclusive))
+        local_files.mark(state_path(state, CLAIMED), bool(exclusive))
         _see(store, [each for each in found if not os.path.lexists(state_path(state, SEEN, each.id))])
         ids = {each.id for each in found}
         _keep(state_path(state, SEEN), ids)
@@ -203,10 +203,7 @@ class Checkout(Struct):
 def checkouts(store: Store, remaining: Callable[[], float]) -> tuple[list[Checkout], list[str]]:
     """Return the worktrees of this clone, and a sentence about each whose uncommitted files are not known."""
     common = store.repo.common
-    try:
-        linked = sorted(os.listdir(os.path.join(common, "worktrees")))
-    except OSError:
-        linked = []
+    linked = sorted(local_files.names_in(os.path.join(common, "worktrees")))
     folders = [common, *(os.path.join(common, "worktrees", name) for name in linked)]
     found, warnings = [], []
     for git_dir in folders[:WORKTREES_MAX]:
@@ -303,10 +300,7 @@ def postpone(store: Store, session: str) -> None:
 
 def seen_at(state: str, claim_id: str) -> int:
     """Return when this clone first saw a claim, in microseconds; 0 if that is not known."""
-    try:
-        return os.stat(state_path(state, SEEN, claim_id)).st_mtime_ns // 1000
-    except OSError:
-        return 0
+    return local_files.modified_ns(state_path(state, SEEN, claim_id)) // 1000
 
 
 def changed_before(state: str, claim_id: str, worktree: str) -> set[str]:
@@ -315,23 +309,16 @@ def changed_before(state: str, claim_id: str, worktree: str) -> set[str]:
     return {file for folder, file in zip(names[::2], names[1::2], strict=False) if folder == worktree}
 
 
-def _set(where: str, wanted: bool) -> None:
-    if not wanted:
-        local_files.remove_quietly(where)
-    elif not os.path.lexists(where) or local_files.link_at(os.path.dirname(where)):
-        os.close(local_files.open_file(where, os.O_WRONLY | os.O_CREAT))
-
-
 def _keep(folder: str, names: Collection[str], *, create: bool = False) -> None:
     """Remove the files of a folder with other names; create those that are missing."""
     for name in set(local_files.names_in(folder)) - set(names):
         local_files.remove_quietly(os.path.join(folder, name))
     for name in names if create else ():
-        _set(os.path.join(folder, name), True)
+        local_files.mark(os.path.join(folder, name))
 
 
 def _touch(where: str, at: int) -> None:
-    _set(where, True)
+    local_files.mark(where)
     local_files.utime(where, (at * 1000, at * 1000))
 
 

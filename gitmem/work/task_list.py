@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from .. import records
 from ..agents import descriptors, presence, waiting_work
-from ..index import entities
 from ..log.lines import format_at
 from ..order.causal import by_line
 from ..order.content import may_contradict
 from ..outcome import Outcome, command
 from ..records.ids import unit_key
-from ..text.strict_json import json_list
 from ..text import strict_json
+from ..text.strict_json import json_list
 from . import collisions, stored_tasks, task_roles, task_rules, task_state
 from .stored_tasks import BLOCKERS, LISTED
 

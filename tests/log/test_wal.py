@@ -364,7 +364,9 @@ def test_what_belongs_to_another_user_is_not_read(
     shared.append(one())
     wal.append(one())
     (theirs,) = shared.files()
-    monkeypatch.setattr(os, "getuid", lambda: os.stat(shared.folder).st_uid + 1)
+    somebody = os.stat(shared.folder).st_uid + 1
+    for name in ("getuid", "geteuid"):
+        monkeypatch.setattr(os, name, lambda: somebody)
 
     assert not shared.is_ours() and shared.files() == []
     with pytest.raises(ValueError, match="somebody else"):
