@@ -24,9 +24,8 @@ _EXTENSIONS = {
     "submodulepathconfig": (), "worktreeconfig": (),
     "objectformat": ("sha1", "sha256"), "refstorage": ("files", "reftable"),
 }  # fmt: skip
-STATES: set[str] = (
-    set()
-)  # the state folders of the repositories that this process has met, see `local_files.link_at`
+# The state folders of the repositories that this process has met, see `local_files.link_at`.
+STATES: set[str] = set()
 _ESCAPES = {"n": "\n", "t": "\t", "b": "\b", '"': '"', "\\": "\\"}
 
 

@@ -28,9 +28,8 @@ if TYPE_CHECKING:
 
 
 CLEARED_FOLDER = "cleared"
-CLEARED_MICROS = (
-    60 * 1_000_000
-)  # a client says that a session goes on right after it has said that it was cleared
+# A client says that a session goes on right after it has said that it was cleared.
+CLEARED_MICROS = 60 * 1_000_000
 
 
 def leave_cleared(store: Store, session_id: str, client: str, window: str | None) -> bool:

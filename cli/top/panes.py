@@ -157,9 +157,8 @@ class ListPane(DataTable[Text]):
         return [*found, max(1, width - sum(found))]
 
 
-SHOWN_SECONDS = (
-    0.3  # from the moment that rows are drawn until they count as shown: several are reported together
-)
+# From the moment that rows are drawn until they count as shown: several are reported together.
+SHOWN_SECONDS = 0.3
 WIDTH_LEAST = 8  # columns of a row
 NOTHING_CHOSEN = "Choose a row and press Enter."
 CHOSEN, OTHER = "▌", " "  # before the lines of the chosen signal, and before others

@@ -367,9 +367,8 @@ def of_same_words(store: Store, address: str) -> str | None:
     if of.takes:
         return f"{said}, which lets you go on as it. {is_you} {_accept_command(other)}."
     if own and not _lost(store) and presence.age_of_writer(db, own) < presence.age_of_writer(db, other):
-        return (
-            f"{said}. {is_you} {command('gitmem', 'trust', other)} here first."  # the older key is to go on
-        )
+        # The older key is to go on.
+        return f"{said}. {is_you} {command('gitmem', 'trust', other)} here first."
     if not own:
         return f"{said}. {is_you} {_accept_command(other)} here, which makes a key here and says what to run there first."
     there = command("gitmem", "trust", own)

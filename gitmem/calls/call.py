@@ -344,9 +344,8 @@ def _is_served(store: Store, address: str) -> bool:
 
 
 TIMEOUT_MAX_SECONDS = 100 * 365 * 86_400  # as of the command line
-WAIT_SECONDS = (
-    DEADLINE_SECONDS + task_decisions.GRACE_MICROS / 1_000_000 + 5.0
-)  # until a task without an end is given up
+# Until a task without an end is given up.
+WAIT_SECONDS = DEADLINE_SECONDS + task_decisions.GRACE_MICROS / 1_000_000 + 5.0
 _TICK_SECONDS = 0.25  # at most, between two looks at a log that does not change: leases end without a record
 
 

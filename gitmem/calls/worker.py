@@ -337,9 +337,8 @@ RETRY_SECONDS = 2.0  # after an error of the disk
 PROGRESS_SECONDS = 1.0  # between two records of progress
 
 FOLDED_MAX = 200  # tasks that one look folds; the next one goes on
-ASIDE_MICROS = (
-    60 * 1_000_000
-)  # for which a task is set aside, unless something happens to it, or a lease of it ends before
+# For which a task is set aside, unless something happens to it, or a lease of it ends before.
+ASIDE_MICROS = 60 * 1_000_000
 # Open tasks that one look reads, the first of each caller before the second of any; of more the next look reads the next ones: a peer may
 # write in any number of names.
 ROWS_MAX = 5_000

@@ -377,9 +377,8 @@ def fix(store: Store, installed: Installed | None = None) -> Report:
     still = {(finding.code, finding.where) for finding in after.listed()}
     fixed = []
     for finding in before.listed():
-        fixable = (
-            finding.fixable or finding.code == "missing-object"
-        )  # an older object may be in a pack as well
+        # An older object may be in a pack as well.
+        fixable = finding.fixable or finding.code == "missing-object"
         if fixable and (finding.code, finding.where) not in still:
             finding.state, finding.command = FIXED, ""
             finding.did = done.about(finding)

@@ -385,9 +385,8 @@ class LogHistory(Check):
         history = History(self.store.log, commits, left)
         for each in history.dropped(self.run.seen.keys, Objects(self.run).report):
             many = len(each.lines) > 1
-            show = (
-                command("git", "show", f"{each.commit[:12]}:{each.path}") + " | cat -v"
-            )  # the bytes are peers'
+            # The bytes are peers'.
+            show = command("git", "show", f"{each.commit[:12]}:{each.path}") + " | cat -v"
             yield problem(
                 "dropped-lines",
                 f"{len(each.lines)} line{'s' if many else ''} of this commit {'are' if many else 'is'} missing from the log.",

@@ -172,9 +172,8 @@ def _forget(store: Store, caller: Caller, found: Forgotten, lines: Sequence[byte
     message = commit_message.of_forget(caller.author, caller.name or caller.reader, found.id, reason)
     found.commit = store.record([*new, *caller.keepalive(store)], message).commit
     found.lines = len(lines)
-    found.commit = (
-        store.try_commit_waiting(deferred=True) or found.commit
-    )  # what waits is in a file of its own
+    # What waits is in a file of its own.
+    found.commit = store.try_commit_waiting(deferred=True) or found.commit
     texts = [*_texts(lines)]
     found.quoted = _quoting(store.db(), texts)
     store.tidy_index()

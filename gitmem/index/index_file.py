@@ -176,9 +176,8 @@ class Index:
         self.views = views
         self.read = read
         self.writable = writable
-        self.has_forgotten = (
-            False  # whether rows were made of texts that are forgotten, see `catch_up.settle`
-        )
+        # Whether rows were made of texts that are forgotten, see `catch_up.settle`.
+        self.has_forgotten = False
         self._shape: tuple[int, int] | None = getattr(views, "shape", None)
 
     @property

@@ -657,9 +657,8 @@ def _file_piece(node: VersionedNode, value: int, stale: str | None) -> Section:
 # Metadata of a checkpoint and their labels, most useful first.
 METADATA_LABELS = (("nextSteps", "next steps"), ("progress", "progress"))
 DIFF_STAT = ("gitDiffStat", "uncommitted then")
-CHECKPOINT_PART = (
-    2  # a last checkpoint gets at most 1/CHECKPOINT_PART of the budget while there are other pieces
-)
+# A last checkpoint gets at most 1/CHECKPOINT_PART of the budget while there are other pieces.
+CHECKPOINT_PART = 2
 
 
 def checkpoint_piece(

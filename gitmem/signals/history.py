@@ -33,9 +33,8 @@ if TYPE_CHECKING:
     from ..store import Store
 
 
-LOOKED_UP_MAX = (
-    100  # recipients of a signal whose names are looked up; others are displayed by their addresses
-)
+# Recipients of a signal whose names are looked up; others are displayed by their addresses.
+LOOKED_UP_MAX = 100
 
 AHEAD_MICROS, AHEAD_SHOWN = 24 * 3600 * 1_000_000, 5
 UPKEEP = ("receipt", "access", "attestation")  # kinds that are listed only on request

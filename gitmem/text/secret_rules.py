@@ -75,9 +75,8 @@ def find_assigned(text: str, small: str) -> Found | None:  # noqa: C901  (one pa
     for port in (":5432:", ":5433:", ":6432:", ":*:"):
         for at in _positions(text, port):
             rest = text[at + len(port) : at + _VALUE_MAX].partition("\n")[0].replace("\\:", "").split(":")
-            plain = (
-                len(rest) == 3 and all(rest) and not {" ", ","}.intersection(rest[0] + rest[1])
-            )  # a comma: addresses
+            # A comma: addresses.
+            plain = len(rest) == 3 and all(rest) and not {" ", ","}.intersection(rest[0] + rest[1])
             is_row = plain and not text[at - 1].isspace()
             if at and is_row and not _is_placeholder(rest[2].strip()):
                 return "a password of PostgreSQL", at

@@ -408,9 +408,8 @@ def _refuse_foreign(store: Store, caller: Caller, superseded: list[str]) -> None
 
 
 _NOBODY = "no-role-holder"
-REPEATED_MAX = (
-    500  # characters of a text that the completed command repeats; it reads a longer one from standard input
-)
+# Characters of a text that the completed command repeats; it reads a longer one from standard input.
+REPEATED_MAX = 500
 
 
 class Addressees(Struct):

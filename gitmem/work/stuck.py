@@ -30,9 +30,8 @@ if TYPE_CHECKING:
 
 MINUTE = 60 * 1_000_000
 LEVELS = ((120 * MINUTE, "critical"), (60 * MINUTE, "error"), (30 * MINUTE, "warning"))
-AHEAD_MICROS = (
-    LEASE_MAX_MICROS + 5 * MINUTE
-)  # later times come from a wrong clock: then the writing of the task counts
+# Later times come from a wrong clock: then the writing of the task counts.
+AHEAD_MICROS = LEASE_MAX_MICROS + 5 * MINUTE
 
 
 class StuckTask(Outcome):

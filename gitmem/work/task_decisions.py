@@ -218,9 +218,8 @@ def _cancellation(task: FoldedTask) -> EventContent | None:
     return {"outcome": wishes[-1].id, "answers_digest": digest(wishes[-1].line), "state": "canceled"}
 
 
-GRACE_MICROS = (
-    task_work.LOST_MICROS
-)  # after a deadline or the end of a lease: a record may be on its way from another clone
+# After a deadline or the end of a lease: a record may be on its way from another clone.
+GRACE_MICROS = task_work.LOST_MICROS
 LOST = "Its worker is lost, and it may begin only once."
 FENCED = (
     "Somebody has begun it, or was about to, and has reported nothing. It may begin only once, so it is lost."
@@ -298,9 +297,8 @@ def _has_read(store: Store, since: int) -> bool:
     return read is None or read * 1_000_000 >= since or not store.has_remote()
 
 
-LIVE_MICROS = (
-    30 * 60 * 1_000_000
-)  # after the end of a lease in which a worker whose session is live may still work
+# After the end of a lease in which a worker whose session is live may still work.
+LIVE_MICROS = 30 * 60 * 1_000_000
 
 
 class Launched(task_roles.LaunchReceipt, kw_only=True):

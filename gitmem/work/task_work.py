@@ -33,9 +33,8 @@ if TYPE_CHECKING:
     Beside = Callable[[FoldedTask, str, bytes], Sequence[tuple[str, bytes]]]
 
 
-RETRYABLE = (
-    "retryable"  # in the error that a worker gives; its record has a field of its own for it, which decides
-)
+# In the error that a worker gives; its record has a field of its own for it, which decides.
+RETRYABLE = "retryable"
 LOST_MICROS = 60 * 1_000_000  # after the end of a lease: a renewal may be on its way from another clone
 
 
