@@ -196,9 +196,13 @@ def gate(
 ) -> int:
     """Exit 1 while signals to you on a work unit are unread or need your AGREE or REJECT, or others claim PATH."""
     choice("--hook", hook, ("pre-push", "pre-commit"))
-    if (hook and (wu or ci)) or ((hook or ci) and (paths or initiative or anyway is not None)):
+    if (
+        (hook and (wu or ci))
+        or ((hook or ci) and (paths or initiative or anyway is not None))
+        or (paths and (wu or initiative))
+    ):
         raise UsageError(
-            "--hook goes with no other option or PATH, --ci with --wu alone. Nothing was checked.",
+            "--hook goes with no other option or PATH, --ci with --wu alone, PATH with --anyway alone. Nothing was checked.",
             code="usage",
         )
     if hook == "pre-push":

@@ -163,6 +163,14 @@ def test_who_went_past_the_gate_may_push_and_what_comes_later_holds_the_next_pus
     assert (pushes, asks_again) == ([0, 1], 0)
 
 
+@pytest.mark.parametrize("of", [("--wu", "WU-7"), ("--initiative", "INIT-1")])
+def test_words_behind_a_reason_open_no_gate(run: Run, asked: dict[str, str], of: tuple[str, str]) -> None:
+    """A reason without quotes leaves paths, which nobody claims."""
+    found = run("gate", *of, "--anyway", "they", "may", "wait", session=asked["curie"])
+    assert (found.status, "Nothing was checked" in found.err) == (2, True)
+    assert run("gate", "--wu", "WU-7", session=asked["curie"]).status == 1
+
+
 def test_where_several_sessions_are_live_and_none_says_that_it_pushes_all_count(
     run: Run, asked: dict[str, str], git: Git, repo: Path
 ) -> None:
