@@ -473,10 +473,14 @@ def mark(path: str, is_so: bool = True) -> None:
     Raises:
         OSError: It can't be created.
     """
-    if is_so:
-        os.close(open_file(path, os.O_WRONLY | os.O_CREAT))
-    else:
+    if not is_so:
         remove_quietly(path)
+        return
+    try:
+        os.close(open_file(path, os.O_WRONLY | os.O_CREAT))
+    except OSError:  # another user's is a mark as well
+        if link_at(os.path.dirname(path)) or not is_file(path):
+            raise
 
 
 def try_mark(path: str, is_so: bool = True, *, folders: bool = False) -> None:

@@ -187,6 +187,23 @@ def test_roots_own_files_stay_roots(desk: Desk) -> None:
     assert refused.error["code"] == "not-trusted", "root's trust is not the owner's"
 
 
+@pytest.mark.usefixtures("any_owner")
+def test_a_mark_that_is_another_users_keeps_no_claim_from_being_noted(desk: Desk) -> None:
+    """The guard blocks by claims that this clone has noted."""
+    give(desk.repo, OWNER)
+
+    def owners(*args: str, session: str = "") -> Said:
+        return process(*args, cwd=desk.repo, env={"GITMEM_SESSION": session}, before=as_owner)
+
+    ada = str(owners("session", "start", "--name", "Ada", "--json").json["session_id"])
+    claims = desk.repo / ".git" / "gitmem" / "claims"
+    for number, path in enumerate(("src/*.py", "docs/*.md"), 1):
+        assert owners("claim", path, session=ada).status == 0
+        assert len([*(claims / "seen").iterdir()]) == number
+        os.chown(claims / "claimed", 0, 0)
+        (claims / "claimed").chmod(0o644)
+
+
 LEFT = ("objects", "objects/pack", "refs/gitmem", "refs", "logs/refs/gitmem/log", "gitmem")
 
 
