@@ -239,11 +239,11 @@ class IssueRun(ImportRun):
     def _tell_circles(self) -> None:
         """Remark that open issues wait for each other in a circle."""
         waits = {
-            id: {
+            id: sorted(
                 other
                 for other in made.issue.blocked_by
                 if other in self.every and self.every[other].end is None
-            }
+            )
             for id, made in self.every.items()
             if made.end is None
         }

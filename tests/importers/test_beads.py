@@ -269,6 +269,17 @@ def test_a_circle_is_told_and_imported(store: Store, where: Path) -> None:
     )
 
 
+def test_of_several_circles_each_import_names_the_same(store: Store, where: Path) -> None:
+    pairs = [(f"bd-{2 * n}", f"bd-{2 * n + 1}") for n in range(10, 40)]
+    write(
+        where,
+        waits("bd-a", *(one for one, _ in pairs)),
+        *(waits(*each) for pair in pairs for each in (pair, pair[::-1])),
+    )
+    (remark,) = bring(store).remarks
+    assert "in a circle: bd-20, bd-21;" in remark.reason
+
+
 def test_a_repeated_issue_counts_as_it_was_updated_last(store: Store, where: Path) -> None:
     """As after a merge that kept both sides."""
     write(where, ISSUE | {"title": "new", **LATER}, ISSUE | {"title": "old"})
