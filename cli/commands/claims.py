@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 
 from gitmem.errors import UsageError
+from gitmem.outcome import command
 from gitmem.settings import BLOCK, GUARD
+from gitmem.text.sanitize import sanitize
 
 from ..environment import Environment
 from ..render import claims as render
@@ -13,6 +15,7 @@ from ..render import output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Annotated
 
     from .options import MODEL, PLAIN, Argument, Flag, Option, Paths, Reason, Wu
@@ -88,6 +91,7 @@ def guard(at: Environment, paths: list[str], anyway: str | None, *, pre_commit: 
     from gitmem.agents.caller import pushing
     from gitmem.git import history
     from gitmem.work import edit_guard
+    from gitmem.work.claims import paths_text
 
     store = at.store()
     mode = GUARD.value(store.settings()) or BLOCK
@@ -100,12 +104,46 @@ def guard(at: Environment, paths: list[str], anyway: str | None, *, pre_commit: 
         callers = pushing(store, at.who())
         if os.environ.get("GIT_PREFIX") and at.repo.worktree:  # git has left the caller's folder for the hook
             output.set_top(at.repo.worktree)
+        missing = []
     else:
         names, callers = at.paths(paths), [at.caller()]
+        missing = _missing(at, paths, names)
     found = edit_guard.check_guard(store, callers, names, mode=mode, anyway=anyway)
+    if missing and not (found.blocks or found.warns or found.warnings):
+        found.warnings = [f"{render.OPEN}; nothing is there yet: {paths_text(missing)}"]
     if not pre_commit or found.blocks or found.warns:
         at.answer(found, lambda found: render.guard(found, pre_commit=pre_commit))
     return 0 if found.open else CLAIMED
+
+
+def _missing(at: Environment, typed: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Return the paths that nothing is at.
+
+    Raises:
+        UsageError: `no-path`: one is a signal, a work unit or empty; nobody claims that, and the gate would be open.
+    """
+    from gitmem.agents import session_view
+    from gitmem.records.ids import is_id
+    from gitmem.work.claim_work import is_missing
+
+    found = []
+    for text, name in zip(typed, names, strict=True):
+        if text and (at.repo.worktree is None or not is_missing(at.repo.worktree, name)):
+            continue
+        what, instead = "empty", ["gitmem", "gate", "--help"]
+        if is_id("sig", text):
+            what, instead = "a signal", ["gitmem", "converged", text]
+        elif text and session_view.is_known_unit(at.store(), text):
+            what, instead = "a work unit", ["gitmem", "gate", "--wu", text]
+        elif text:
+            found.append(name)
+            continue
+        raise UsageError(
+            f"PATH is {what}: {sanitize(text) or '(empty)'}; a file, folder or pattern is one. Nothing was checked.",
+            code="no-path",
+            next=[command(*instead)],
+        )
+    return found
 
 
 def release(

@@ -69,10 +69,13 @@ def row(found: ClaimRow) -> str:
     )
 
 
+OPEN = "guard open: nobody else claims these paths"
+
+
 def guard(found: Guard, *, pre_commit: bool = False) -> list[str]:
     """Return which claims block changes, and which are only shown."""
     if not found.blocks and not found.warns:
-        return found.warnings or ["guard open: nobody else claims these paths"]
+        return found.warnings or [OPEN]
     state = "closed" if not found.open else "passed" if found.audit_id else "open"
     head = f"guard {state}: others claim paths that you change"
     if pre_commit and not found.open:
@@ -81,6 +84,7 @@ def guard(found: Guard, *, pre_commit: bool = False) -> list[str]:
         head,
         *_rows("", found.blocks),
         *_rows("warning: ", found.warns),
+        *([f"{found.audit_id} · recorded"] if found.audit_id else []),
         *found.remarks,
     ]
 

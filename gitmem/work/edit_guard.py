@@ -401,6 +401,7 @@ def check_guard(
         audit = audit_of(store, callers[0], audits.CLAIM, blocks, anyway, callers[0].wu_id)
         store.record([audit.line], audit.message)
         guard.audit_id, guard.open = audit.id, True
+        guard.next = [command("gitmem", "show", audit.id)]
         delivery.tell_once(store, lambda: owner_news(store))
     if blocks and not guard.open:
         guard.next = [

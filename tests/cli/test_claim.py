@@ -61,6 +61,26 @@ def test_a_claim_is_made_listed_checked_and_released(run: Run, start: Start, rep
     assert run("claim", "release", session=bohr).out.startswith("You have no claims.\n")
 
 
+def test_a_gate_is_not_open_for_what_is_no_path(run: Run, start: Start, repo: Path) -> None:
+    """Nobody claims a signal or a work unit: whoever has forgotten an option would have passed."""
+    bohr = start("Bohr")
+    sent = run("signal", "hi", "--broadcast", "--wu", "WU-7", "--json", session=bohr).json["signal"][
+        "signal_id"
+    ]
+    for text, what, instead in (
+        (sent, "a signal", f"gitmem converged {sent}"),
+        ("WU-7", "a work unit", "gitmem gate --wu WU-7"),
+        ("", "empty", "gitmem gate --help"),
+    ):
+        said = run("gate", text, session=bohr)
+        assert (said.status, f"PATH is {what}: " in said.err, instead in said.err) == (2, True, True)
+    assert run("gate", "new.py", session=bohr).out.startswith(
+        "guard open: nobody else claims these paths; nothing is there yet: new.py\n"
+    )
+    (repo / "WU-7").touch()
+    assert run("gate", "WU-7", session=bohr).out.startswith("guard open: nobody else claims these paths\n")
+
+
 def test_the_gate_checks_claims_on_paths_as_the_setting_says(run: Run, start: Start, repo: Path) -> None:
     """Blocked with the next commands, only warned, not checked at all; and passed with a reason that is recorded."""
     bohr, curie = start("Bohr"), start("Curie")
@@ -90,7 +110,12 @@ def test_the_gate_checks_claims_on_paths_as_the_setting_says(run: Run, start: St
     assert unclear.status == 1
     assert r"Invalid `git config gitmem.guard`: blcok\u202e; valid are block, warn, off." in unclear.out
     git_config(repo, "block")
-    assert run("gate", "src/new.py", "--anyway", "we agreed", session=curie).status == 0
+    passed = run("gate", "src/new.py", "--anyway", "we agreed", session=curie)
+    assert (passed.status, " · recorded\n" in passed.out, "next: gitmem show audit-" in passed.out) == (
+        0,
+        True,
+        True,
+    )
     assert "we agreed" in run("log", "--json", session=curie).out
 
 
