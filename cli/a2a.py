@@ -12,7 +12,7 @@ import threading
 import time
 
 from gitmem.errors import UsageError
-from gitmem.outcome import Struct
+from gitmem.outcome import Struct, command
 from gitmem.text.addresses import of_writer, words_of
 
 from .environment import Environment, variable
@@ -103,15 +103,20 @@ def open_tenants(at: Environment, typed: Sequence[str]) -> dict[str, Environment
 
 def served_agent(at: Environment, name: str) -> ServedAgent:
     """Return the agent of a name: the one that `gitmem serve-agent NAME` serves, or that of an identity."""
+    from gitmem.agents import presence
     from gitmem.calls import call
     from gitmem.calls.a2a_server import ServedAgent, describe
 
     if not 1 <= len(name) <= AGENT_MAX or not is_word(name.replace(":", "")):
         raise UsageError(
-            f"--agent: invalid name {output.sanitize(name)[:80]!r}; letters, digits, -, _ and : are valid.",
+            f"AGENT: invalid name {output.sanitize(name)[:80]!r}; letters, digits, -, _ and : are valid.",
             code="bad-agent-name",
         )
     address = call.own_address_of(at.store(), name)
+    if not presence.is_known_reader(at.store(), address):
+        output.tell(
+            f"{name} has never been served: its tasks wait until `{command('gitmem', 'serve-agent', name)}` runs"
+        )
     return ServedAgent(name, address, *describe(at.store(), name, address))
 
 

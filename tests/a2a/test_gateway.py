@@ -11,13 +11,27 @@ import pytest
 from a2a.types import GetTaskRequest, SendMessageConfiguration, SubscribeToTaskRequest, TaskState
 
 import gitmem
+from cli.a2a import served_agent
+from cli.environment import Environment
 from gitmem.calls.a2a_server import DESCRIPTION_MAX, TAG_MAX, describe
 from gitmem.calls.call import own_address_of
 
+from .conftest import run
 from .talking import BINDINGS, client_of, kinds, request, send, talk
 
 if TYPE_CHECKING:
     from .conftest import Gateway
+
+
+def test_a_name_that_nobody_has_served_is_told(repo: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """A mistyped name would take tasks that nobody works on."""
+    with Environment(str(repo)) as at:
+        served_agent(at, "prcies")
+        assert "prcies has never been served: its tasks wait until `gitmem" in capfd.readouterr().err
+    run(repo, "session", "start", "--name", "Prices", "--agent-identity", "gitmem:worker:prices")
+    with Environment(str(repo)) as at:
+        served_agent(at, "prices")
+        assert capfd.readouterr().err == ""
 
 
 def test_i30_a_restarted_gateway_goes_on_with_a_task(gateway: Gateway, worker: Path) -> None:
