@@ -125,11 +125,12 @@ class Sandbox:
             child.communicate()
 
     def _failed(self, step: CommandRun, what: str) -> GitmemError:
+        project = self.path("project")
         return GitmemError(
             f"The demo failed: `{step.command}` in {step.where} {what}: {step.output}",
             hint=f"It ran in {self.folder}, which stays.",
             code="demo-failed",
-            next=[command("gitmem", "-C", self.path("project"), "doctor")],
+            next=[command("gitmem", "-C", project, "doctor") if os.path.isdir(project) else "gitmem demo"],
         )
 
     def _note(self, step: CommandRun, agent: Agent, *, shown: bool = True) -> None:

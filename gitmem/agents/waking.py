@@ -3,7 +3,7 @@
 The committer does so as it starts, when the signal is durable, and so does a sync, for what it brings. The client is told one line that names
 the signal and never has its text: a hook of the turn that follows shows that. A session is woken once for a signal, at most once
 a minute, and at most `WAKES_MAX` times until somebody types something to it; only by writers who are this user or known to it. A
-failed try does not count, unless its client was perhaps told. That a session was woken is known here alone; it is no receipt. Below the state folder
+failed attempt counts only if the client may have received it. Which sessions were woken is recorded in this clone alone, not in receipts. Below the state folder
 
 - `wakes/<session id>`: a row for each wake: its time, that of the user's last prompt before, and the signals. Two locks are beside them;
 - `turns/<process>`: written by hooks of the client that is this process: empty while a turn goes on, whose tool calls touch the session's

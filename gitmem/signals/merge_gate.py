@@ -183,7 +183,7 @@ def _signers(store: Store, remote: str, target: str) -> Signers:
         why = " ".join(file.sentences())
         raise UsageError(
             f"{sanitize(branch)} has no {signers.FILE} that names a writer, so no proposal would count. Nothing was checked. {why}".strip(),
-            hint="Commit one there: a line for each writer, who it may propose as and its name, such as `human:*,claude:*:*,codex:*:* WRITER`. `gitmem trust` shows yours.",
+            hint="Commit one there, a line for each writer: the addresses that it may propose as, then the writer, such as `human:*,claude:*:*,codex:*:* WRITER`. `gitmem trust` shows yours.",
             code="no-signers",
             next=["gitmem trust"],
         )

@@ -15,7 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from cli.commands.demo import Agent, Sandbox
 from gitmem import records
+from gitmem.errors import GitmemError
 
 from ..page.test_page_server import data_of
 from .conftest import Run
@@ -410,3 +412,14 @@ def test_the_log_since_a_time(run: Run, start: Start) -> None:
     refused = run("log", "--since", "soon")
     assert refused.status == 2
     assert "Invalid time: 'soon'" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("where", "next_command"), [("project", "gitmem -C {} doctor"), (".", "gitmem demo")]
+)
+def test_a_demo_that_fails_names_a_command_that_runs(tmp_path: Path, where: str, next_command: str) -> None:
+    """Before its project is there, nothing can be looked at."""
+    (tmp_path / where).mkdir(exist_ok=True)
+    with pytest.raises(GitmemError) as error:
+        Sandbox(str(tmp_path), lambda lines: None).run(Agent("."), "git no-such-command")
+    assert error.value.next == [next_command.format(tmp_path / "project")]
